@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::panic::Location;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +18,7 @@ use super::outcome::Outcome;
 use super::replaying::ReplaySchedule;
 use super::session::Session;
 use fencepost_runtime::{
-    Checked, Insertion, OwnedLocation, STACK_SIZES, Setup, Target, ThreadIdSpace,
+    Checked, Insertion, LocationRef, OwnedLocation, STACK_SIZES, Setup, Target, ThreadIdSpace,
 };
 
 /// The supported numbers of workers.
@@ -88,6 +87,8 @@ pub struct Checker {
     pub(super) checkpoint_every: Duration,
     /// How the test that runs the check is run again.
     pub(super) invocation: Option<Invocation>,
+    /// The command that runs the check of a program in another language.
+    pub(super) command: Option<String>,
 }
 
 impl Default for Checker {
@@ -122,6 +123,7 @@ impl Checker {
             checkpoint: None,
             checkpoint_every: Duration::from_secs(60),
             invocation: None,
+            command: None,
         }
     }
 
@@ -373,7 +375,7 @@ impl Checker {
     /// [checkpoint](Self::checkpoint) is damaged or does not fit.
     #[track_caller]
     pub fn run(&self, program: impl Fn() + Send + Sync + 'static) -> Outcome {
-        let check = Identity::of(&program, Location::caller());
+        let check = Identity::of(&program, LocationRef::caller());
         self.run_shared(Arc::new(program), check)
     }
 
@@ -386,7 +388,7 @@ impl Checker {
         outcome
     }
 
-    fn print_summary(&self, outcome: &Outcome, location: &Location<'_>) {
+    fn print_summary(&self, outcome: &Outcome, location: LocationRef) {
         if self.summary {
             outcome.print_summary(location);
         }
@@ -398,7 +400,7 @@ impl Checker {
     /// With the full report if it is not.
     #[track_caller]
     pub fn check(&self, program: impl Fn() + Send + Sync + 'static) {
-        let check = Identity::of(&program, Location::caller());
+        let check = Identity::of(&program, LocationRef::caller());
         self.check_shared(Arc::new(program), check);
     }
 
@@ -449,7 +451,7 @@ impl Checker {
         &self,
         program: impl Fn() + Send + Sync + 'static,
     ) -> FenceInference {
-        let check = Identity::of(&program, Location::caller());
+        let check = Identity::of(&program, LocationRef::caller());
         self.infer_shared(Arc::new(program), check)
     }
 
@@ -466,7 +468,7 @@ impl Checker {
     /// If `schedule` is not a schedule, or needs other settings.
     #[track_caller]
     pub fn replay(&self, schedule: &str, program: impl Fn() + Send + Sync + 'static) -> Outcome {
-        let check = Identity::of(&program, Location::caller());
+        let check = Identity::of(&program, LocationRef::caller());
         self.replay_shared(schedule, Arc::new(program), check)
     }
 
@@ -486,5 +488,31 @@ impl Checker {
         let outcome = Session::new(checker.clone(), program, check).check();
         checker.print_summary(&outcome, check.location);
         outcome
+    }
+}
+
+/// A program in another language than Rust.
+pub struct ForeignProgram {
+    /// Runs its first thread.
+    pub program: Checked,
+    /// Where that begins.
+    pub location: LocationRef,
+    /// The command that runs the check, to which `--replay SCHEDULE` can be added.
+    pub command: String,
+}
+
+impl ForeignProgram {
+    /// Checks the program, as [`Checker::run`]. Nothing is unwound, and nothing is dropped, when an execution ends.
+    pub fn run(self, checker: &Checker) -> Outcome {
+        let mut checker = environment::apply(checker.clone());
+        checker.setup.abandons_threads = true;
+        checker.command = Some(self.command);
+        checker.setup.keeps_first_values |= checker.replayed.is_some();
+        let identity = Identity {
+            location: self.location,
+            program: std::any::TypeId::of::<ForeignProgram>(),
+            captures: false,
+        };
+        Session::new(checker, self.program, identity).check()
     }
 }

@@ -8,7 +8,6 @@
 use std::any::TypeId;
 use std::fs::File;
 use std::io::Read;
-use std::panic::Location;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -20,7 +19,9 @@ use fencepost_report::check::checkpoint::{
     CheckpointLine, CheckpointRefusal, Damage, NoCheckpoints, NotResumable,
 };
 use fencepost_runtime::names::{RegistryError, SavedRegistry};
-use fencepost_runtime::{ComparedHeap, ComparedStates, Registry, Setup, ThreadIdSpace};
+use fencepost_runtime::{
+    ComparedHeap, ComparedStates, LocationRef, Registry, Setup, ThreadIdSpace,
+};
 use serde::{Deserialize, Serialize};
 
 use super::checker::{Checker, Strategy};
@@ -31,7 +32,7 @@ const FORMAT_VERSION: u32 = 8;
 /// Distinguishes a check from others.
 #[derive(Clone, Copy)]
 pub(super) struct Identity {
-    pub(super) location: &'static Location<'static>,
+    pub(super) location: LocationRef,
     /// The type of the program. Its name does not suffice: all closures of a function have the
     /// same.
     pub(super) program: TypeId,
@@ -40,7 +41,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    pub(super) fn of<F: 'static>(_program: &F, location: &'static Location<'static>) -> Self {
+    pub(super) fn of<F: 'static>(_program: &F, location: LocationRef) -> Self {
         Identity {
             location,
             program: TypeId::of::<F>(),
@@ -308,7 +309,7 @@ impl CheckpointFile {
             return Err(NotResumable::Damaged(Damage::ThreadIdSpace));
         }
         setup.store_buffers = thread_id_space;
-        let registry = Registry::restore(self.check.location.into(), contents.registry);
+        let registry = Registry::restore(self.check.location, contents.registry);
         let registry = registry.map_err(|error| match error {
             RegistryError::OtherCheck { made, own } => NotResumable::OtherLocation { made, own },
             RegistryError::Damaged { table } => NotResumable::Damaged(Damage::Table(table)),

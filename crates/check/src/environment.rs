@@ -57,8 +57,19 @@ fn apply_from(
     }
 }
 
-/// Variables of Fencepost's own tests and benchmarks.
-const OWN: [&str; 3] = ["FENCEPOST_BLESS", "FENCEPOST_EVENTS", "FENCEPOST_PROGRAMS"];
+/// Variables of Fencepost's own commands, tests and benchmarks.
+const OWN: [&str; 9] = [
+    "FENCEPOST_BLESS",
+    "FENCEPOST_EVENTS",
+    "FENCEPOST_PROGRAMS",
+    // Of the commands for C programs.
+    "FENCEPOST_COMMAND",
+    "FENCEPOST_COMPILER",
+    "FENCEPOST_COMPILER_CXX",
+    "FENCEPOST_NATIVE",
+    "FENCEPOST_RACES",
+    "FENCEPOST_RUNTIME",
+];
 const OWN_PREFIX: &str = "FENCEPOST_TEST_";
 
 /// Refuses the first variable that starts with [`PREFIX`] and does not exist.

@@ -111,7 +111,7 @@ fn package(executable: &Path) -> Option<String> {
 }
 
 /// A word as a POSIX shell reads it.
-fn shell_word(word: &str) -> String {
+pub(super) fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_-./:,=%+@".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),

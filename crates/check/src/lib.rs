@@ -35,7 +35,7 @@ mod showing;
 mod variables;
 mod watchdog;
 
-pub use checker::{Checker, Strategy};
+pub use checker::{Checker, ForeignProgram, Strategy};
 pub use details::{Assumption, Details, Limit};
 pub use fences::{FenceAlternative, FenceInference, FenceSet, FenceStrength, InferredFence};
 pub use outcome::{Consequence, Finding, Outcome};

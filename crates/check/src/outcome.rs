@@ -1,7 +1,6 @@
 //! The outcome of a check.
 
 use std::fmt;
-use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
 use fencepost_explore::Counterexample;
@@ -14,7 +13,7 @@ use super::details::Details;
 use super::fences::FenceInference;
 use super::problems::Translator;
 use super::showing::{Showing, ShownFinding};
-use fencepost_runtime::ProgramError;
+use fencepost_runtime::{LocationRef, ProgramError};
 
 /// The outcome of a check.
 ///
@@ -240,7 +239,7 @@ impl Outcome {
     }
 
     /// Prints the summary of the check at this location.
-    pub(super) fn print_summary(&self, location: &Location<'_>) {
+    pub(super) fn print_summary(&self, location: LocationRef) {
         let (file, line) = (location.file(), location.line());
         let summary = &self.details().shown().text;
         // With the macro, so that the test harness captures it.

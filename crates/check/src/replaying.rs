@@ -36,7 +36,7 @@ use rustc_hash::FxHashMap;
 
 use super::checker::Checker;
 use super::fences;
-use super::invocation::Invocation;
+use super::invocation::{Invocation, shell_word};
 use super::session::{Counterexample, Session};
 
 /// A schedule with the settings of the runtime that it needs.
@@ -293,6 +293,8 @@ pub(super) struct Replaying {
     checker: String,
     /// The test that runs the check.
     invocation: Option<Invocation>,
+    /// The command that runs the check of a program in another language.
+    command: Option<String>,
 }
 
 impl Replaying {
@@ -302,6 +304,7 @@ impl Replaying {
             stride: session.setup.store_buffers,
             checker: checker_code(&session.checker),
             invocation: session.checker.invocation.clone(),
+            command: session.checker.command.clone(),
         }
     }
 
@@ -311,13 +314,20 @@ impl Replaying {
         format!("{}{schedule}", self.header)
     }
 
-    /// The code that replays a schedule, given as [`schedule`](Self::schedule) writes it.
+    /// The code that replays a schedule, given as [`schedule`](Self::schedule) writes it. None for a program in another
+    /// language.
     pub(super) fn code(&self, schedule: &str) -> String {
+        if self.command.is_some() {
+            return String::new();
+        }
         format!("{}replay({schedule:?}, program)", self.checker)
     }
 
     /// The command that replays a schedule by running the test again. None outside of tests.
     pub(super) fn command(&self, schedule: &str) -> Option<String> {
+        if let Some(command) = &self.command {
+            return Some(format!("{command} --replay {}", shell_word(schedule)));
+        }
         let invocation = self.invocation.as_ref()?;
         Some(invocation.command(schedule, self.stride.is_some()))
     }

@@ -50,7 +50,7 @@ impl Session {
             insertions: Arc::default(),
             settings: explorer_settings(&checker),
             setup: checker.setup,
-            registry: Arc::new(Registry::new(identity.location.into())),
+            registry: Arc::new(Registry::new(identity.location)),
             checkpoint_note: None,
             checker,
         }
@@ -78,7 +78,7 @@ impl Session {
     fn with_fresh_registry(mut self) -> Self {
         let insertions =
             Insertions::clone(&self.insertions).with_requested(&self.checker.inserted_fences);
-        let registry = Registry::new(self.identity.location.into());
+        let registry = Registry::new(self.identity.location);
         self.registry = Arc::new(registry.with_insertions(Arc::new(insertions)));
         if let Some(replayed) = &self.checker.replayed {
             replayed.header.apply(&mut self.setup, &self.registry);

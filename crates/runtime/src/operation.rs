@@ -565,6 +565,20 @@ impl Current {
         self.wait_outside(yielder);
     }
 
+    /// The calling thread has changed memory that is not compared, so it is not in an earlier state.
+    pub fn note_uncompared_change(self) {
+        self.with(|execution| {
+            let slot = execution.slot_mut();
+            slot.visits.forget();
+            slot.waits.note_change();
+        });
+    }
+
+    /// Whether states are compared, so that what earlier calls have left on the stack matters.
+    pub fn compares_stacks(self) -> bool {
+        self.compares_states()
+    }
+
     /// Whether the program has spawned no thread yet. What the thread does now happens before
     /// everything that another thread will do.
     #[inline]

@@ -110,7 +110,7 @@ fn run(threads: &[Vec<Act>]) {
 fn search(target: Target, threads: &[Vec<Act>]) -> Search {
     let threads = threads.to_vec();
     let program = move || run(&threads);
-    let check = Identity::of(&program, Location::caller());
+    let check = Identity::of(&program, Location::caller().into());
     let checker = Checker::new().target(target).progress(false);
     Search::new(&Session::new(checker, Arc::new(program), check))
 }

@@ -1,0 +1,342 @@
+//! Atomic operations, as compilers call them.
+
+use std::ffi::c_int;
+use std::sync::atomic::Ordering;
+
+use fencepost_memory::Address;
+use fencepost_runtime::{Current, LocationRef, Operand, Variable, fence};
+
+use crate::hooks::hook;
+use crate::operations::{begin, object_at};
+use crate::world::outside;
+
+/// The memory of an atomic variable.
+#[derive(Clone, Copy)]
+struct Memory<W>(*mut W);
+
+/// An integer that an atomic variable can have.
+trait Word: Copy + PartialEq {
+    const KIND: &'static str;
+    const SIZE: u8 = size_of::<Self>() as u8;
+
+    fn state(self) -> u64;
+    fn from_state(state: u64) -> Self;
+    /// The operations outside of a check.
+    unsafe fn load(place: *mut Self, ordering: Ordering) -> Self;
+    unsafe fn store(place: *mut Self, value: Self, ordering: Ordering);
+    unsafe fn update(place: *mut Self, change: impl Fn(Self) -> Self) -> Self;
+    unsafe fn exchange(place: *mut Self, expected: Self, new: Self) -> Result<Self, Self>;
+}
+
+macro_rules! words {
+    ($($word:ident $signed:ident $atomic:ident $kind:ident;)*) => {
+        $(
+            impl Word for $word {
+                const KIND: &'static str = stringify!($kind);
+
+                fn state(self) -> u64 {
+                    self as $signed as u64
+                }
+
+                fn from_state(state: u64) -> Self {
+                    state as $word
+                }
+
+                unsafe fn load(place: *mut Self, ordering: Ordering) -> Self {
+                    // SAFETY: the program has passed the place of an atomic variable.
+                    unsafe { std::sync::atomic::$atomic::from_ptr(place) }.load(ordering)
+                }
+
+                unsafe fn store(place: *mut Self, value: Self, ordering: Ordering) {
+                    // SAFETY: as above.
+                    unsafe { std::sync::atomic::$atomic::from_ptr(place) }.store(value, ordering);
+                }
+
+                unsafe fn update(place: *mut Self, change: impl Fn(Self) -> Self) -> Self {
+                    // SAFETY: as above.
+                    let atomic = unsafe { std::sync::atomic::$atomic::from_ptr(place) };
+                    let mut before = atomic.load(Ordering::SeqCst);
+                    loop {
+                        let new = change(before);
+                        match atomic.compare_exchange(before, new, Ordering::SeqCst, Ordering::SeqCst) {
+                            Ok(before) => return before,
+                            Err(other) => before = other,
+                        }
+                    }
+                }
+
+                unsafe fn exchange(place: *mut Self, expected: Self, new: Self) -> Result<Self, Self> {
+                    // SAFETY: as above.
+                    unsafe { std::sync::atomic::$atomic::from_ptr(place) }.compare_exchange(
+                        expected,
+                        new,
+                        Ordering::SeqCst,
+                        Ordering::SeqCst,
+                    )
+                }
+            }
+        )*
+    };
+}
+
+words! {
+    u8 i8 AtomicU8 AtomicI8;
+    u16 i16 AtomicU16 AtomicI16;
+    u32 i32 AtomicU32 AtomicI32;
+    u64 u64 AtomicU64 AtomicU64;
+}
+
+impl<W: Word> Variable for Memory<W> {
+    type Value = W;
+
+    fn get(&self) -> W {
+        // SAFETY: the program has passed the place, and runs on this OS thread only.
+        unsafe { self.0.read_volatile() }
+    }
+
+    fn set(&self, value: W) {
+        // SAFETY: as above.
+        unsafe { self.0.write_volatile(value) };
+    }
+
+    fn state(&self, value: W) -> u64 {
+        value.state()
+    }
+
+    fn value_of(&self, state: u64) -> W {
+        W::from_state(state)
+    }
+}
+
+/// The ordering with this number.
+fn ordering(number: c_int) -> Ordering {
+    // The rest are hints.
+    match number & 0x7 {
+        0 => Ordering::Relaxed,
+        // What compilers make of `consume`.
+        1 | 2 => Ordering::Acquire,
+        3 => Ordering::Release,
+        4 => Ordering::AcqRel,
+        _ => Ordering::SeqCst,
+    }
+}
+
+/// The part of an ordering that a load can have.
+fn of_load(ordering: Ordering) -> Ordering {
+    match ordering {
+        Ordering::Release => Ordering::Relaxed,
+        Ordering::AcqRel => Ordering::Acquire,
+        other => other,
+    }
+}
+
+/// The part of an ordering that a store can have.
+fn of_store(ordering: Ordering) -> Ordering {
+    match ordering {
+        Ordering::Acquire => Ordering::Relaxed,
+        Ordering::AcqRel => Ordering::Release,
+        other => other,
+    }
+}
+
+/// Performs an operation on a variable of the program.
+fn perform<W: Word, R>(
+    place: *mut W,
+    returns_to: usize,
+    operation: impl FnOnce(Operand<'_, Memory<W>>, Current, LocationRef) -> R,
+) -> R {
+    let (current, location) = begin(returns_to);
+    let memory = Memory(place);
+    let value = || memory.get().state();
+    let object: Address = object_at(current, place.addr(), W::KIND, W::SIZE, value);
+    let operand = Operand {
+        variable: &memory,
+        object,
+    };
+    operation(operand, current, location)
+}
+
+unsafe extern "C" fn load<W: Word>(place: *mut W, order: c_int, returns_to: usize) -> W {
+    let order = of_load(ordering(order));
+    outside(
+        || perform(place, returns_to, |operand, current, location| operand.load(current, order, location)),
+        // SAFETY: the program has passed the place.
+        || unsafe { W::load(place, order) },
+    )
+}
+
+unsafe extern "C" fn store<W: Word>(place: *mut W, value: W, order: c_int, returns_to: usize) {
+    let order = of_store(ordering(order));
+    outside(
+        || {
+            perform(place, returns_to, |operand, current, location| {
+                operand.store(current, value, order, location);
+            });
+        },
+        // SAFETY: the program has passed the place.
+        || unsafe { W::store(place, value, order) },
+    );
+}
+
+/// A read-modify-write that always writes.
+fn modify<W: Word>(place: *mut W, order: c_int, returns_to: usize, change: impl Fn(W) -> W) -> W {
+    let order = ordering(order);
+    outside(
+        || {
+            perform(place, returns_to, |operand, current, location| {
+                operand.modify(current, order, location, &change)
+            })
+        },
+        // SAFETY: the program has passed the place.
+        || unsafe { W::update(place, &change) },
+    )
+}
+
+/// A compare-exchange. Returns the value before.
+fn compare<W: Word>(
+    place: *mut W,
+    values: (W, W),
+    orders: (c_int, c_int),
+    returns_to: usize,
+) -> Result<W, W> {
+    let orders = (ordering(orders.0), of_load(ordering(orders.1)));
+    outside(
+        || {
+            perform(place, returns_to, |operand, current, location| {
+                operand.compare_exchange(current, values, orders, location)
+            })
+        },
+        // SAFETY: the program has passed the place.
+        || unsafe { W::exchange(place, values.0, values.1) },
+    )
+}
+
+/// The functions of a size.
+macro_rules! atomic_hooks {
+    ($word:ident $module:ident: $load:ident $store:ident $exchange:ident $add:ident $sub:ident $and:ident $or:ident
+     $xor:ident $nand:ident $strong:ident $weak:ident $value:ident) => {
+        mod $module {
+            use super::*;
+
+            type W = $word;
+
+            hook! {
+                fn $load(place: *mut W, order: c_int) -> W = load::<W>;
+                fn $store(place: *mut W, value: W, order: c_int) = store::<W>;
+                fn $exchange(place: *mut W, value: W, order: c_int) -> W = exchange;
+                fn $add(place: *mut W, value: W, order: c_int) -> W = add;
+                fn $sub(place: *mut W, value: W, order: c_int) -> W = sub;
+                fn $and(place: *mut W, value: W, order: c_int) -> W = and;
+                fn $or(place: *mut W, value: W, order: c_int) -> W = or;
+                fn $xor(place: *mut W, value: W, order: c_int) -> W = xor;
+                fn $nand(place: *mut W, value: W, order: c_int) -> W = nand;
+                fn $strong(place: *mut W, expected: *mut W, new: W, success: c_int, failure: c_int) -> c_int = strong;
+                fn $weak(place: *mut W, expected: *mut W, new: W, success: c_int, failure: c_int) -> c_int = strong;
+                fn $value(place: *mut W, expected: W, new: W, success: c_int, failure: c_int) -> W = value;
+            }
+
+            unsafe extern "C" fn exchange(place: *mut W, value: W, order: c_int, to: usize) -> W {
+                modify(place, order, to, |_| value)
+            }
+
+            unsafe extern "C" fn add(place: *mut W, value: W, order: c_int, to: usize) -> W {
+                modify(place, order, to, |before: W| before.wrapping_add(value))
+            }
+
+            unsafe extern "C" fn sub(place: *mut W, value: W, order: c_int, to: usize) -> W {
+                modify(place, order, to, |before: W| before.wrapping_sub(value))
+            }
+
+            unsafe extern "C" fn and(place: *mut W, value: W, order: c_int, to: usize) -> W {
+                modify(place, order, to, |before: W| before & value)
+            }
+
+            unsafe extern "C" fn or(place: *mut W, value: W, order: c_int, to: usize) -> W {
+                modify(place, order, to, |before: W| before | value)
+            }
+
+            unsafe extern "C" fn xor(place: *mut W, value: W, order: c_int, to: usize) -> W {
+                modify(place, order, to, |before: W| before ^ value)
+            }
+
+            unsafe extern "C" fn nand(place: *mut W, value: W, order: c_int, to: usize) -> W {
+                modify(place, order, to, |before: W| !(before & value))
+            }
+
+            unsafe extern "C" fn strong(
+                place: *mut W,
+                expected: *mut W,
+                new: W,
+                success: c_int,
+                failure: c_int,
+                to: usize,
+            ) -> c_int {
+                // SAFETY: the program has passed the place of the expected value, which is its own.
+                let wanted = unsafe { expected.read() };
+                match compare(place, (wanted, new), (success, failure), to) {
+                    Ok(_) => 1,
+                    Err(found) => {
+                        // SAFETY: as above.
+                        unsafe { expected.write(found) };
+                        0
+                    }
+                }
+            }
+
+            unsafe extern "C" fn value(
+                place: *mut W,
+                expected: W,
+                new: W,
+                success: c_int,
+                failure: c_int,
+                to: usize,
+            ) -> W {
+                match compare(place, (expected, new), (success, failure), to) {
+                    Ok(before) | Err(before) => before,
+                }
+            }
+        }
+    };
+}
+
+atomic_hooks!(u8 bytes: __tsan_atomic8_load __tsan_atomic8_store __tsan_atomic8_exchange __tsan_atomic8_fetch_add
+    __tsan_atomic8_fetch_sub __tsan_atomic8_fetch_and __tsan_atomic8_fetch_or __tsan_atomic8_fetch_xor
+    __tsan_atomic8_fetch_nand __tsan_atomic8_compare_exchange_strong __tsan_atomic8_compare_exchange_weak
+    __tsan_atomic8_compare_exchange_val);
+atomic_hooks!(u16 shorts: __tsan_atomic16_load __tsan_atomic16_store __tsan_atomic16_exchange __tsan_atomic16_fetch_add
+    __tsan_atomic16_fetch_sub __tsan_atomic16_fetch_and __tsan_atomic16_fetch_or __tsan_atomic16_fetch_xor
+    __tsan_atomic16_fetch_nand __tsan_atomic16_compare_exchange_strong __tsan_atomic16_compare_exchange_weak
+    __tsan_atomic16_compare_exchange_val);
+atomic_hooks!(u32 words: __tsan_atomic32_load __tsan_atomic32_store __tsan_atomic32_exchange __tsan_atomic32_fetch_add
+    __tsan_atomic32_fetch_sub __tsan_atomic32_fetch_and __tsan_atomic32_fetch_or __tsan_atomic32_fetch_xor
+    __tsan_atomic32_fetch_nand __tsan_atomic32_compare_exchange_strong __tsan_atomic32_compare_exchange_weak
+    __tsan_atomic32_compare_exchange_val);
+atomic_hooks!(u64 doubles: __tsan_atomic64_load __tsan_atomic64_store __tsan_atomic64_exchange __tsan_atomic64_fetch_add
+    __tsan_atomic64_fetch_sub __tsan_atomic64_fetch_and __tsan_atomic64_fetch_or __tsan_atomic64_fetch_xor
+    __tsan_atomic64_fetch_nand __tsan_atomic64_compare_exchange_strong __tsan_atomic64_compare_exchange_weak
+    __tsan_atomic64_compare_exchange_val);
+
+hook! {
+    fn __tsan_atomic_thread_fence(order: c_int) = thread_fence;
+    fn __tsan_atomic_signal_fence(order: c_int) = signal_fence;
+}
+
+unsafe extern "C" fn thread_fence(order: c_int, returns_to: usize) {
+    let order = ordering(order);
+    outside(
+        || {
+            let (current, location) = begin(returns_to);
+            if order != Ordering::Relaxed {
+                fence(current, order, location);
+            }
+        },
+        || {
+            if order != Ordering::Relaxed {
+                std::sync::atomic::fence(order);
+            }
+        },
+    );
+}
+
+/// It orders nothing but the compiler.
+unsafe extern "C" fn signal_fence(_order: c_int, _returns_to: usize) {}

@@ -1,0 +1,62 @@
+//! How a hook performs an operation.
+
+use std::cell::UnsafeCell;
+
+use fencepost_memory::Address;
+use fencepost_runtime::{Current, LocationRef};
+
+use crate::accesses;
+use crate::state::{Known, state};
+
+/// A byte that the assembly of the hooks reads.
+pub(crate) struct Flag(UnsafeCell<u8>);
+
+// SAFETY: only the OS thread that runs the program uses it.
+unsafe impl Sync for Flag {}
+
+impl Flag {
+    pub(crate) fn set(&self, is_on: bool) {
+        // SAFETY: nobody else uses it now.
+        unsafe { self.0.get().write(is_on.into()) };
+    }
+}
+
+/// Whether hooks clear the stack below the frame of the program: what earlier calls have left there would be taken for a part
+/// of the state of the thread.
+pub(crate) static CLEARS_STACK: Flag = Flag(UnsafeCell::new(0));
+
+/// The execution in which the calling thread performs an operation, and the source location of it. What the thread has done
+/// since its last operation is handed over.
+pub(crate) fn begin(returns_to: usize) -> (Current, LocationRef) {
+    let current = Current::get().expect("a thread of the program runs in an execution");
+    accesses::hand_over(current);
+    (current, state().location(returns_to))
+}
+
+/// The object at an address.
+pub(crate) fn object_at(
+    current: Current,
+    address: usize,
+    kind: &'static str,
+    size: u8,
+    value: impl FnOnce() -> u64,
+) -> Address {
+    let state = state();
+    let execution = state.execution;
+    if let Some(known) = state.objects.get(&address) {
+        if known.execution == execution && known.size == size {
+            return known.object;
+        }
+    }
+    let location = state.main_location;
+    drop(state);
+    let name = || format!("{address:#x}");
+    let object = current.object_in_memory(address, kind, value(), name, location);
+    let known = Known {
+        execution,
+        object,
+        size,
+    };
+    self::state().objects.insert(address, known);
+    object
+}

@@ -1,0 +1,101 @@
+//! The functions of the C library that this library has look-alikes of, for its own use and for programs that run without a
+//! check.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::transmute;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// The function of this name that comes after ours.
+///
+/// # Panics
+/// If there is none.
+pub(crate) fn find(name: &CStr, cache: &AtomicPtr<c_void>) -> *mut c_void {
+    let known = cache.load(Ordering::Relaxed);
+    if !known.is_null() {
+        return known;
+    }
+    // SAFETY: the name is a text.
+    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    assert!(!found.is_null(), "the C library has no {name:?}");
+    cache.store(found, Ordering::Relaxed);
+    found
+}
+
+/// Declares a function of the C library.
+macro_rules! real {
+    ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)?;)*) => {
+        $(
+            /// The function of the C library.
+            ///
+            /// # Safety
+            /// As of the function.
+            pub(crate) unsafe fn $name($($argument: $type),*) $(-> $result)? {
+                static CACHE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+                let name = concat!(stringify!($name), "\0");
+                // SAFETY: it ends with a zero, and has no other.
+                let name = unsafe { CStr::from_bytes_with_nul_unchecked(name.as_bytes()) };
+                let function = find(name, &CACHE);
+                // SAFETY: the function has this type.
+                let function: unsafe extern "C" fn($($type),*) $(-> $result)? =
+                    unsafe { transmute(function) };
+                // SAFETY: the promise of the caller.
+                unsafe { function($($argument),*) }
+            }
+        )*
+    };
+}
+
+/// The function of a thread.
+pub(crate) type Start = extern "C" fn(*mut c_void) -> *mut c_void;
+/// `main`.
+pub(crate) type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
+type Hook = Option<unsafe extern "C" fn()>;
+
+real! {
+    fn __libc_start_main(
+        main: Main,
+        argc: c_int,
+        argv: *mut *mut c_char,
+        init: Hook,
+        fini: Hook,
+        rtld_fini: Hook,
+        stack_end: *mut c_void,
+    ) -> c_int;
+    fn pthread_create(
+        thread: *mut libc::pthread_t,
+        attributes: *const libc::pthread_attr_t,
+        start: Start,
+        argument: *mut c_void,
+    ) -> c_int;
+    fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int;
+    fn pthread_detach(thread: libc::pthread_t) -> c_int;
+    fn pthread_exit(result: *mut c_void);
+    fn pthread_mutex_init(
+        mutex: *mut libc::pthread_mutex_t,
+        attributes: *const libc::pthread_mutexattr_t,
+    ) -> c_int;
+    fn pthread_mutex_destroy(mutex: *mut libc::pthread_mutex_t) -> c_int;
+    fn pthread_mutex_lock(mutex: *mut libc::pthread_mutex_t) -> c_int;
+    fn pthread_mutex_trylock(mutex: *mut libc::pthread_mutex_t) -> c_int;
+    fn pthread_mutex_unlock(mutex: *mut libc::pthread_mutex_t) -> c_int;
+    fn pthread_cond_wait(
+        condition: *mut libc::pthread_cond_t,
+        mutex: *mut libc::pthread_mutex_t,
+    ) -> c_int;
+    fn pthread_cond_timedwait(
+        condition: *mut libc::pthread_cond_t,
+        mutex: *mut libc::pthread_mutex_t,
+        until: *const libc::timespec,
+    ) -> c_int;
+    fn pthread_cond_signal(condition: *mut libc::pthread_cond_t) -> c_int;
+    fn pthread_cond_broadcast(condition: *mut libc::pthread_cond_t) -> c_int;
+    fn sched_yield() -> c_int;
+    fn exit(status: c_int);
+    fn abort();
+    fn __assert_fail(
+        assertion: *const c_char,
+        file: *const c_char,
+        line: u32,
+        function: *const c_char,
+    );
+}

@@ -1,0 +1,100 @@
+//! From the start of the program to the end of its check.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::io::Write;
+use std::sync::Arc;
+
+use fencepost_check::{Checker, ForeignProgram, Outcome};
+use fencepost_runtime::{LocationRef, SourceLocation};
+use rustc_hash::FxHashMap;
+
+use crate::blocks::Layout;
+use crate::real::{self, Main};
+use crate::state::{self, Program, State};
+use crate::{accesses, threads, world};
+
+/// The variable that asks for a check: `text` or `json`.
+const REQUEST: &str = "FENCEPOST_NATIVE";
+
+/// The start of every program. The C library calls `main` through it; in a check, that is ours.
+///
+/// # Safety
+/// Only the start-up code of the program calls it.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn __libc_start_main(
+    main: Main,
+    argc: c_int,
+    argv: *mut *mut c_char,
+    init: Option<unsafe extern "C" fn()>,
+    fini: Option<unsafe extern "C" fn()>,
+    rtld_fini: Option<unsafe extern "C" fn()>,
+    stack_end: *mut c_void,
+) -> c_int {
+    let main = match std::env::var_os(REQUEST) {
+        None => main,
+        Some(_) => {
+            MAIN.store(main as *mut (), std::sync::atomic::Ordering::Relaxed);
+            check
+        }
+    };
+    // SAFETY: the arguments are passed on; `check` has the type of `main`.
+    unsafe { real::__libc_start_main(main, argc, argv, init, fini, rtld_fini, stack_end) }
+}
+
+static MAIN: std::sync::atomic::AtomicPtr<()> = std::sync::atomic::AtomicPtr::new(std::ptr::null_mut());
+
+/// What is called instead of `main`.
+unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) -> c_int {
+    let main = MAIN.load(std::sync::atomic::Ordering::Relaxed);
+    // SAFETY: it was stored as a function of this type.
+    let main: Main = unsafe { std::mem::transmute(main) };
+    if !world::is_supported() {
+        eprintln!("error: this machine lets no program change its thread pointer (FSGSBASE)");
+        exit_process(2);
+    }
+    let program = Program {
+        main,
+        argc,
+        argv,
+        envp,
+    };
+    let location = LocationRef::leaked(SourceLocation::new("main", 1, 0));
+    state::install(State {
+        program,
+        execution: 0,
+        layout: Layout::of_this_process(),
+        blocks: Vec::new(),
+        threads: Vec::new(),
+        objects: FxHashMap::default(),
+        locations: FxHashMap::default(),
+        main_location: location,
+    });
+    let foreign = ForeignProgram {
+        program: Arc::new(run_execution),
+        location,
+        command: std::env::var("FENCEPOST_COMMAND").unwrap_or_else(|_| "fencepost run".to_owned()),
+    };
+    let checker = Checker::new().stack_size(threads::STACK_SIZE).leak_check(false);
+    let outcome = foreign.run(&checker);
+    let mut output = std::io::stdout().lock();
+    let _ = writeln!(output, "{}", outcome.report().trim_end());
+    let _ = output.flush();
+    exit_process(match outcome {
+        Outcome::Verified(_) => 0,
+        Outcome::ProgramError(_) | Outcome::NotStoreBufferSafe(_) => 1,
+        _ => 3,
+    })
+}
+
+/// Ends the process at once: destructors of the program would find its memory as an execution has left it.
+fn exit_process(code: c_int) -> ! {
+    // SAFETY: it has no preconditions.
+    unsafe { libc::_exit(code) }
+}
+
+/// One execution: the function of its first thread.
+fn run_execution() {
+    accesses::forget();
+    state::state().execution += 1;
+    threads::run_main();
+}

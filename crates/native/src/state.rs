@@ -1,0 +1,90 @@
+//! What Fencepost knows about the program while it checks it.
+//!
+//! One OS thread runs the program, one execution after the other. The hooks that the program calls find the state here.
+//! It is borrowed for as long as a hook computes something, and never while a thread is suspended.
+
+use std::cell::{RefCell, RefMut};
+use std::ffi::{c_char, c_int};
+
+use fencepost_memory::{Address, ThreadId};
+use fencepost_runtime::{LocationRef, SourceLocation};
+use rustc_hash::FxHashMap;
+
+use crate::blocks::{Block, Layout};
+use crate::real::Main;
+use crate::threads::Thread;
+
+/// The program: what `__libc_start_main` was given.
+#[derive(Clone, Copy)]
+pub(crate) struct Program {
+    pub(crate) main: Main,
+    pub(crate) argc: c_int,
+    pub(crate) argv: *mut *mut c_char,
+    pub(crate) envp: *mut *mut c_char,
+}
+
+/// An object at an address of the program.
+#[derive(Clone, Copy)]
+pub(crate) struct Known {
+    /// The execution in which it was used last.
+    pub(crate) execution: u64,
+    pub(crate) object: Address,
+    /// The size of an atomic variable in bytes; 0 for something else.
+    pub(crate) size: u8,
+}
+
+/// All that is known about the program.
+pub(crate) struct State {
+    pub(crate) program: Program,
+    /// The number of the execution, from 1.
+    pub(crate) execution: u64,
+    pub(crate) layout: Layout,
+    /// By thread id.
+    pub(crate) blocks: Vec<Block>,
+    /// The threads of this execution, by thread id.
+    pub(crate) threads: Vec<Thread>,
+    pub(crate) objects: FxHashMap<usize, Known>,
+    /// By the address to which a call returns.
+    pub(crate) locations: FxHashMap<usize, LocationRef>,
+    /// Where `main` is.
+    pub(crate) main_location: LocationRef,
+}
+
+struct Shared(RefCell<Option<State>>);
+
+// SAFETY: only the OS thread that runs the program borrows it, and the one that has made it and waits for that.
+unsafe impl Sync for Shared {}
+
+static STATE: Shared = Shared(RefCell::new(None));
+
+/// Begins a check.
+pub(crate) fn install(state: State) {
+    *STATE.0.borrow_mut() = Some(state);
+}
+
+/// The state.
+///
+/// # Panics
+/// If there is no check.
+pub(crate) fn state() -> RefMut<'static, State> {
+    RefMut::map(STATE.0.borrow_mut(), |state| {
+        state.as_mut().expect("a program is being checked")
+    })
+}
+
+impl State {
+    /// The source location of a call, by the address to which it returns.
+    pub(crate) fn location(&mut self, returns_to: usize) -> LocationRef {
+        *self.locations.entry(returns_to).or_insert_with(|| {
+            let text = String::leak(format!("{returns_to:#x}"));
+            LocationRef::leaked(SourceLocation::new(text, 1, 0))
+        })
+    }
+
+    /// The thread with a handle of `pthread_self`.
+    pub(crate) fn thread_of(&self, handle: libc::pthread_t) -> Option<ThreadId> {
+        let is_it = |thread: &Thread| thread.execution == self.execution && thread.handle == handle;
+        let index = self.threads.iter().position(is_it)?;
+        Some(ThreadId(index as u32))
+    }
+}
