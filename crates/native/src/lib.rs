@@ -1,2 +1,6 @@
 //! Internal crate of Fencepost: the runtime library that C and C++ programs are linked with.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+pub mod heap;
+
+mod pages;
