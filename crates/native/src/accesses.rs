@@ -202,8 +202,7 @@ pub(crate) fn hand_over(current: Current) {
     let done = &log.entries[..count];
     let here = crate::threads::own_stack();
     // What is on the thread's own stack is compared.
-    let is_change =
-        |access: &Access| access.size & 1 != 0 && !here.contains(&access.address);
+    let is_change = |access: &Access| access.size & 1 != 0 && !here.contains(&access.address);
     if done.iter().any(is_change) {
         current.note_uncompared_change();
     }

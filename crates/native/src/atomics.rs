@@ -159,7 +159,11 @@ fn perform<W: Word, R>(
 unsafe extern "C" fn load<W: Word>(place: *mut W, order: c_int, returns_to: usize) -> W {
     let order = of_load(ordering(order));
     outside(
-        || perform(place, returns_to, |operand, current, location| operand.load(current, order, location)),
+        || {
+            perform(place, returns_to, |operand, current, location| {
+                operand.load(current, order, location)
+            })
+        },
         // SAFETY: the program has passed the place.
         || unsafe { W::load(place, order) },
     )

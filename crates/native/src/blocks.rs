@@ -25,14 +25,15 @@ impl Layout {
     pub(crate) fn of_this_process() -> Self {
         let base = world::thread_pointer() as isize;
         let objects = loaded_objects();
-        let objects = objects.iter().filter(|object| is_of_program(object));
-        let parts = objects.filter_map(|object| object.thread_local);
+        let objects = objects.iter().filter(|object| is_of_program(&object.path));
+        let parts = objects.filter_map(|object| {
+            let tls = object.tls.as_ref()?;
+            Some((tls.offset?, tls.memory_size))
+        });
         // SAFETY: it has no preconditions.
         let errno = unsafe { libc::__errno_location() };
         Layout {
-            parts: parts
-                .map(|(address, size)| (address as isize - base, size))
-                .collect(),
+            parts: parts.collect(),
             errno: errno.addr() as isize - base,
         }
     }

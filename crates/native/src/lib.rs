@@ -1,15 +1,33 @@
 //! Internal crate of Fencepost: the runtime library that C and C++ programs are linked with.
+//!
+//! The user's compiler instruments the program as for ThreadSanitizer, and the program is linked with this library instead of
+//! ThreadSanitizer's. It runs `main` again and again, in one process and on one OS thread, once per interleaving.
+//!
+//! Read in this order:
+//! 1. [`start`]: from the start of the program to the end of the check. `state`: what is known meanwhile.
+//! 2. [`world`]: what separates the program from Fencepost. `blocks`: thread-local storage of the program's threads.
+//! 3. `hooks`: what each function that the program calls begins with. `operations`: how it performs an operation.
+//! 4. [`atomics`], `accesses` (of plain memory), [`threads`], [`locks`]: the functions.
+//! 5. [`heap`], `memory` (the functions of the heap), [`image`] (global variables), `objects`.
+//! 6. `real`: the functions of the C library that have look-alikes here.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(unsafe_code)]
 
 mod accesses;
-mod atomics;
+pub mod atomics;
 mod blocks;
+#[cfg(test)]
+mod compiled;
+pub mod failures;
+pub mod heap;
 mod hooks;
-mod objects;
+pub mod image;
+pub mod memory;
+pub mod objects;
 mod operations;
+mod pages;
 mod real;
-mod start;
+pub mod start;
 mod state;
-mod threads;
+pub mod threads;
 mod world;

@@ -9,12 +9,14 @@ use fencepost_runtime::{LocationRef, SourceLocation};
 use rustc_hash::FxHashMap;
 
 use crate::blocks::Layout;
+use crate::image::Image;
+use crate::objects::is_of_program;
 use crate::real::{self, Main};
 use crate::state::{self, Program, State};
-use crate::{accesses, threads, world};
+use crate::{accesses, memory, threads, world};
 
 /// The variable that asks for a check: `text` or `json`.
-const REQUEST: &str = "FENCEPOST_NATIVE";
+pub(crate) const REQUEST: &str = "FENCEPOST_NATIVE";
 
 /// The start of every program. The C library calls `main` through it; in a check, that is ours.
 ///
@@ -41,7 +43,8 @@ pub unsafe extern "C" fn __libc_start_main(
     unsafe { real::__libc_start_main(main, argc, argv, init, fini, rtld_fini, stack_end) }
 }
 
-static MAIN: std::sync::atomic::AtomicPtr<()> = std::sync::atomic::AtomicPtr::new(std::ptr::null_mut());
+static MAIN: std::sync::atomic::AtomicPtr<()> =
+    std::sync::atomic::AtomicPtr::new(std::ptr::null_mut());
 
 /// What is called instead of `main`.
 unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) -> c_int {
@@ -49,8 +52,7 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     // SAFETY: it was stored as a function of this type.
     let main: Main = unsafe { std::mem::transmute(main) };
     if !world::is_supported() {
-        eprintln!("error: this machine lets no program change its thread pointer (FSGSBASE)");
-        exit_process(2);
+        refuse("this machine lets no program change its thread pointer (FSGSBASE)");
     }
     let program = Program {
         main,
@@ -58,6 +60,8 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         argv,
         envp,
     };
+    memory::seal();
+    let image = Image::capture(|path| !is_of_program(path));
     let location = LocationRef::leaked(SourceLocation::new("main", 1, 0));
     state::install(State {
         program,
@@ -68,13 +72,17 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         objects: FxHashMap::default(),
         locations: FxHashMap::default(),
         main_location: location,
+        image,
+        first_base: world::thread_pointer(),
     });
     let foreign = ForeignProgram {
         program: Arc::new(run_execution),
         location,
         command: std::env::var("FENCEPOST_COMMAND").unwrap_or_else(|_| "fencepost run".to_owned()),
     };
-    let checker = Checker::new().stack_size(threads::STACK_SIZE).leak_check(false);
+    let checker = Checker::new()
+        .stack_size(threads::STACK_SIZE)
+        .leak_check(false);
     let outcome = foreign.run(&checker);
     let mut output = std::io::stdout().lock();
     let _ = writeln!(output, "{}", outcome.report().trim_end());
@@ -86,6 +94,12 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     })
 }
 
+/// Ends the process, since the program cannot be checked.
+pub(crate) fn refuse(why: &str) -> ! {
+    eprintln!("error: {why}");
+    exit_process(2)
+}
+
 /// Ends the process at once: destructors of the program would find its memory as an execution has left it.
 fn exit_process(code: c_int) -> ! {
     // SAFETY: it has no preconditions.
@@ -95,6 +109,11 @@ fn exit_process(code: c_int) -> ! {
 /// One execution: the function of its first thread.
 fn run_execution() {
     accesses::forget();
-    state::state().execution += 1;
+    memory::heap().begin_execution();
+    {
+        let mut state = state::state();
+        state.execution += 1;
+        state.image.restore();
+    }
     threads::run_main();
 }

@@ -11,6 +11,7 @@ use fencepost_runtime::{LocationRef, SourceLocation};
 use rustc_hash::FxHashMap;
 
 use crate::blocks::{Block, Layout};
+use crate::image::Image;
 use crate::real::Main;
 use crate::threads::Thread;
 
@@ -46,6 +47,10 @@ pub(crate) struct State {
     pub(crate) objects: FxHashMap<usize, Known>,
     /// By the address to which a call returns.
     pub(crate) locations: FxHashMap<usize, LocationRef>,
+    /// The global variables of the program.
+    pub(crate) image: Image,
+    /// The thread pointer of the OS thread that was about to call `main`.
+    pub(crate) first_base: usize,
     /// Where `main` is.
     pub(crate) main_location: LocationRef,
 }

@@ -46,7 +46,10 @@ fn prepare_block(thread: ThreadId) -> std::io::Result<()> {
     let mut state = state();
     let state = &mut *state;
     while state.blocks.len() <= thread.index() {
-        let block = Block::new(&state.layout)?;
+        let mut block = Block::new(&state.layout)?;
+        if state.blocks.is_empty() {
+            block.take_over(&state.layout, state.first_base);
+        }
         state.blocks.push(block);
     }
     state.blocks[thread.index()].reset(&state.layout);
