@@ -57,8 +57,18 @@ fn apply_from(
     }
 }
 
-/// Variables of Fencepost's own tests and benchmarks.
-const OWN: [&str; 3] = ["FENCEPOST_BLESS", "FENCEPOST_EVENTS", "FENCEPOST_PROGRAMS"];
+/// Variables that are for others: for Fencepost's own tests and benchmarks, and for C and C++ programs.
+const OWN: [&str; 9] = [
+    "FENCEPOST_BLESS",
+    "FENCEPOST_EVENTS",
+    "FENCEPOST_PROGRAMS",
+    "FENCEPOST_NATIVE",
+    "FENCEPOST_COMMAND",
+    "FENCEPOST_RACES",
+    "FENCEPOST_RUNTIME",
+    "FENCEPOST_COMPILER",
+    "FENCEPOST_COMPILER_CXX",
+];
 const OWN_PREFIX: &str = "FENCEPOST_TEST_";
 
 /// Refuses the first variable that starts with [`PREFIX`] and does not exist.
@@ -254,6 +264,8 @@ mod tests {
         }
         for fine in [
             "FENCEPOST_BLESS",
+            "FENCEPOST_COMPILER_CXX",
+            "FENCEPOST_RACES",
             "FENCEPOST_TEST_ANYTHING",
             "OTHER_WORKER",
             "FENCEPOST",

@@ -132,7 +132,7 @@ fn environment(set: &[(String, OsString)]) -> Vec<String> {
     let is_kept = |name: &OsStr| {
         let name = name.to_string_lossy();
         let suffix = name.strip_prefix(PREFIX);
-        suffix.is_some_and(|suffix| !left_out.contains(&suffix))
+        suffix.is_some_and(|suffix| !left_out.contains(&suffix) && !suffix.starts_with("TEST_"))
             && set.iter().all(|(own, _)| *own != name)
     };
     let ours = std::env::vars_os().filter(|(name, _)| is_kept(name));
