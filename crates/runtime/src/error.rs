@@ -1,6 +1,7 @@
 //! Errors of a checked program, misuse of the library, and requests to restart a check.
 
 use super::location::OwnedLocation;
+use super::plain::AccessKind;
 use std::fmt;
 
 use fencepost_explore::Fault;
@@ -30,6 +31,33 @@ pub struct Race {
     pub second: RaceAccess,
 }
 
+/// One of the two accesses of a race on memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemoryRaceAccess {
+    /// The thread that accessed the memory.
+    pub thread: ThreadId,
+    /// How it did.
+    pub kind: AccessKind,
+    /// How many bytes it accessed.
+    pub size: u32,
+    /// The source location of the access.
+    pub location: Option<OwnedLocation>,
+}
+
+/// Two accesses to overlapping bytes that happens-before does not order: at least one is a write, and
+/// at least one is not atomic.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemoryRace {
+    /// The first byte that both access.
+    pub address: usize,
+    /// The name of the memory, such as `queue.head`.
+    pub name: Option<String>,
+    /// The access that was performed first.
+    pub first: MemoryRaceAccess,
+    /// The access at which the race was detected.
+    pub second: MemoryRaceAccess,
+}
+
 /// What went wrong in an execution.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -46,6 +74,8 @@ pub enum ProgramError {
     },
     /// A data race on a cell.
     Race(Box<Race>),
+    /// A data race on memory that is accessed by address.
+    MemoryRace(Box<MemoryRace>),
     /// A value was not dropped by the end of the execution.
     Leak {
         /// Its type, such as `Arc`.
@@ -149,6 +179,18 @@ impl fmt::Display for ProgramError {
                 "data race on the cell created at {}: {} and {}, and nothing orders them",
                 race.cell, race.first, race.second
             ),
+            ProgramError::MemoryRace(race) => {
+                write!(f, "data race on ")?;
+                match &race.name {
+                    Some(name) => write!(f, "`{name}`")?,
+                    None => write!(f, "memory at {:#x}", race.address)?,
+                }
+                write!(
+                    f,
+                    ": {} and {}, and nothing orders them",
+                    race.first, race.second
+                )
+            }
             ProgramError::Leak { what, location } => {
                 write!(f, "the {what} created at {location} was never dropped")
             }
@@ -187,6 +229,16 @@ impl fmt::Display for RaceAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verb = if self.is_write { "writes" } else { "reads" };
         write!(f, "{} {verb} at {}", self.thread, self.location)
+    }
+}
+
+impl fmt::Display for MemoryRaceAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} it", self.thread, self.kind.verb())?;
+        match &self.location {
+            Some(location) => write!(f, " at {location}"),
+            None => Ok(()),
+        }
     }
 }
 

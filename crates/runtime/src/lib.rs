@@ -14,7 +14,7 @@
 //!    as a program of the explorer. `setup`: settings.
 //! 3. [`mapping`]: the memory events of each operation. `buffers`: store buffers. `insertions`:
 //!    fences that the program does not have.
-//! 4. [`races`] and [`cells`]: data races.
+//! 4. [`races`], [`cells`] and [`plain`]: data races.
 //! 5. [`names`]: deterministic ids, and names for reports. `location`: source locations.
 //! 6. [`once`], [`locals`] and `statics`: one-time initialization, thread-local values, statics.
 //! 7. `boundary` and `visits`: whether a thread that loops has come back to the same state.
@@ -34,6 +34,7 @@ pub mod names;
 pub mod object;
 pub mod once;
 pub mod operation;
+pub mod plain;
 pub mod races;
 pub mod runtime;
 pub mod step;
@@ -67,7 +68,7 @@ pub use blocks::free;
 pub use buffers::ThreadIdSpace;
 pub use coroutine::SpawnOptions;
 pub use drops::DropTracker;
-pub use error::{ProgramError, Race, RaceAccess, Restart, Stop};
+pub use error::{MemoryRace, MemoryRaceAccess, ProgramError, Race, RaceAccess, Restart, Stop};
 pub use insertions::{Inserted, Insertion, Insertions};
 pub use location::{LocationRef, OwnedLocation, SourceLocation};
 pub use mapping::releases;
