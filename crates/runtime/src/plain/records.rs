@@ -67,10 +67,10 @@ impl Record {
         self.mask & later.mask == later.mask
             && (self.thread, self.time) == (later.thread, later.time)
             && stands_for(self.kind, later.kind)
-            // For reports, a write says more than the allocation before it, and a free more than
-            // the write before it.
+            // An allocation makes a new block. For reports, a write says more than the allocation
+            // before it, and a free more than the write before it.
+            && !matches!(later.kind, AccessKind::Allocation | AccessKind::Free)
             && self.kind != AccessKind::Allocation
-            && later.kind != AccessKind::Free
     }
 
     /// Whether it happens before what a thread with this clock does.
