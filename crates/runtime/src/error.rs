@@ -1,5 +1,6 @@
 //! Errors of a checked program, misuse of the library, and requests to restart a check.
 
+use super::failures::{BadMemory, LeakedBlocks, LockMisuse, ProgramFailure, write_leaks};
 use super::location::OwnedLocation;
 use super::plain::AccessKind;
 use std::fmt;
@@ -76,6 +77,14 @@ pub enum ProgramError {
     Race(Box<Race>),
     /// A data race on memory that is accessed by address.
     MemoryRace(Box<MemoryRace>),
+    /// A thread failed in a way that ends a process.
+    Failed(Box<ProgramFailure>),
+    /// A heap block is used wrongly.
+    BadMemory(Box<BadMemory>),
+    /// Heap blocks were not freed by the end of the execution.
+    LeakedBlocks(Vec<LeakedBlocks>),
+    /// A lock is used wrongly.
+    LockMisuse(Box<LockMisuse>),
     /// A value was not dropped by the end of the execution.
     Leak {
         /// Its type, such as `Arc`.
@@ -191,6 +200,10 @@ impl fmt::Display for ProgramError {
                     race.first, race.second
                 )
             }
+            ProgramError::Failed(failure) => failure.fmt(f),
+            ProgramError::BadMemory(misuse) => misuse.fmt(f),
+            ProgramError::LeakedBlocks(leaks) => write_leaks(leaks, f),
+            ProgramError::LockMisuse(misuse) => misuse.fmt(f),
             ProgramError::Leak { what, location } => {
                 write!(f, "the {what} created at {location} was never dropped")
             }
@@ -261,6 +274,12 @@ mod tests {
             is_write,
             location: location(line),
         };
+        let memory_access = |thread, kind, location| MemoryRaceAccess {
+            thread: ThreadId(thread),
+            kind,
+            size: 8,
+            location,
+        };
         let messages = [
             (
                 ProgramError::Panic {
@@ -279,6 +298,26 @@ mod tests {
                 })),
                 "data race on the cell created at src/queue.rs:1:5: T1 writes at src/queue.rs:2:5 and \
                  T2 reads at src/queue.rs:3:5, and nothing orders them",
+            ),
+            (
+                ProgramError::MemoryRace(Box::new(MemoryRace {
+                    address: 0x1000,
+                    name: Some("head".to_owned()),
+                    first: memory_access(1, AccessKind::Free, Some(location(2))),
+                    second: memory_access(2, AccessKind::AtomicRead, None),
+                })),
+                "data race on `head`: T1 frees it at src/queue.rs:2:5 and T2 atomically reads it, and \
+                 nothing orders them",
+            ),
+            (
+                ProgramError::MemoryRace(Box::new(MemoryRace {
+                    address: 0x1000,
+                    name: None,
+                    first: memory_access(1, AccessKind::Allocation, None),
+                    second: memory_access(2, AccessKind::AtomicWrite, None),
+                })),
+                "data race on memory at 0x1000: T1 allocates it and T2 atomically writes it, and nothing \
+                 orders them",
             ),
             (
                 ProgramError::Leak {

@@ -21,8 +21,8 @@
 //!    `memory` and `arena`: whether it has changed the heap of the program.
 //! 8. `declared`, `waits`, `drops`, `writers` and `parking`: operations that are steps only if a thread can
 //!    observe the difference.
-//! 9. [`heartbeat`], `panics`, `overflow`, `foreign` and [`error`]: the watchdog's view, and what
-//!    can go wrong.
+//! 9. [`heartbeat`], `panics`, `overflow`, `foreign`, [`error`] and `failures`: the watchdog's view, and
+//!    what can go wrong.
 //! 10. `blocks`: memory that the next execution reuses.
 
 pub mod cells;
@@ -48,6 +48,7 @@ mod current;
 mod declared;
 mod drops;
 mod execution;
+mod failures;
 mod foreign;
 mod insertions;
 mod location;
@@ -69,6 +70,10 @@ pub use buffers::ThreadIdSpace;
 pub use coroutine::SpawnOptions;
 pub use drops::DropTracker;
 pub use error::{MemoryRace, MemoryRaceAccess, ProgramError, Race, RaceAccess, Restart, Stop};
+pub use failures::{
+    BadMemory, BadMemoryKind, BlockPosition, FailureKind, LeakedBlocks, LockMisuse, LockMisuseKind,
+    ProgramFailure, Signal, ThreadPlace,
+};
 pub use insertions::{Inserted, Insertion, Insertions};
 pub use location::{LocationRef, OwnedLocation, SourceLocation};
 pub use mapping::releases;
