@@ -83,12 +83,14 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         .stack_size(threads::STACK_SIZE)
         .leak_check(false);
     let outcome = foreign(location).run(&checker);
-    let output = outcome.findings().first().and_then(|finding| {
+    let replayable = outcome.findings().first();
+    let replayable = replayable.filter(|finding| !finding.schedule().is_empty());
+    let output = replayable.and_then(|finding| {
         let replayed = foreign(location).replay(&checker, finding.schedule());
         let output = state::state().output.take();
         (replayed.has_failed() && !output.is_empty()).then_some(output)
     });
-    let mut stream = std::io::stdout().lock();
+    let mut stream = anstream::stdout().lock();
     let _ = match is_json {
         true => writeln!(stream, "{}", outcome.json()),
         false => writeln!(stream, "{}", outcome.report().trim_end()),
