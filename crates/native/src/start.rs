@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fencepost_check::{Checker, ForeignProgram, Outcome};
 use fencepost_report::check::{program_output, program_output_json};
-use fencepost_runtime::{LocationRef, SourceLocation};
+use fencepost_runtime::{ForeignCode, LocationRef, SourceLocation};
 use rustc_hash::FxHashMap;
 
 use crate::blocks::Layout;
@@ -78,6 +78,11 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         output: Output::capture(),
         first_base: world::thread_pointer(),
     });
+    let code = ForeignCode {
+        leave: world::leave_interrupted,
+        location: |instruction| state::state().location(instruction + 1),
+    };
+    code.register();
     let is_json = std::env::var_os(REQUEST).is_some_and(|format| format == "json");
     let checker = Checker::new()
         .stack_size(threads::STACK_SIZE)
