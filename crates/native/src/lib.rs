@@ -7,3 +7,4 @@ pub mod heap;
 pub mod image;
 pub mod objects;
 mod pages;
+pub mod symbols;
