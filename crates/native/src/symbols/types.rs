@@ -33,6 +33,9 @@ pub struct Scalar {
     pub kind: ScalarKind,
 }
 
+/// How many arrays may be in one another other than as dimensions of one.
+const ARRAYS: usize = 4;
+
 /// What an array is made of.
 struct Array {
     element: Die,
@@ -65,7 +68,7 @@ impl Variables {
         }
         match entry.tag() {
             gimli::DW_TAG_array_type => {
-                let array = self.array(kind, CHAIN)?;
+                let array = self.array(kind, ARRAYS)?;
                 array
                     .dimensions
                     .iter()
@@ -129,7 +132,7 @@ impl Variables {
         size: u64,
         name: &mut String,
     ) -> Option<Die> {
-        let array = self.array(kind, CHAIN)?;
+        let array = self.array(kind, ARRAYS)?;
         let index = offset.checked_div(array.element_size)?;
         let rest = *offset % array.element_size;
         if rest.checked_add(size)? > array.element_size {
@@ -280,9 +283,11 @@ impl Variables {
     }
 
     fn array(&self, kind: Die, depth: usize) -> Option<Array> {
+        /// More than anyone uses. Each array variable is looked at when an object is read.
+        const DIMENSIONS: usize = 8;
         let element = self.plain(self.kind_of(kind)?)?;
         let mut dimensions = Vec::new();
-        self.for_children(kind, CHAIN, |entry| {
+        self.for_children(kind, DIMENSIONS, |entry| {
             if entry.tag() == gimli::DW_TAG_subrange_type {
                 let number = |name| entry.attr_value(name).and_then(|value| value.udata_value());
                 let count = number(gimli::DW_AT_count);
@@ -310,8 +315,11 @@ impl Variables {
         })
     }
 
-    /// Calls `f` for the first `most` entries that are directly in another one.
+    /// Calls `f` for the first `most` entries that are directly in another one, which must not contain much else.
     fn for_children(&self, parent: Die, most: usize, mut f: impl FnMut(&Entry)) {
+        /// How many entries are passed over for each of those.
+        const INNER: usize = 16;
+
         let Some(Ok(mut cursor)) = self
             .units
             .get(parent.0)
@@ -319,7 +327,7 @@ impl Variables {
         else {
             return;
         };
-        let mut count = 0;
+        let (mut count, mut passed) = (0, 0);
         // What is damaged ends the list.
         while let Ok(Some(entry)) = cursor.next_dfs() {
             match entry.depth() {
@@ -332,7 +340,7 @@ impl Variables {
                     count += 1;
                     f(entry);
                 }
-                2.. => {}
+                2.. if passed < most.saturating_mul(INNER) => passed += 1,
                 _ => return,
             }
         }
@@ -366,9 +374,15 @@ impl Variables {
                 gimli::DW_ATE_boolean => ScalarKind::Bool,
                 gimli::DW_ATE_signed => ScalarKind::Signed,
                 gimli::DW_ATE_unsigned => ScalarKind::Unsigned,
-                gimli::DW_ATE_signed_char | gimli::DW_ATE_unsigned_char | gimli::DW_ATE_UTF => {
+                // Small numbers have these encodings too.
+                gimli::DW_ATE_signed_char | gimli::DW_ATE_unsigned_char
+                    if self.name_of(kind).as_deref() == Some("char") =>
+                {
                     ScalarKind::Char
                 }
+                gimli::DW_ATE_signed_char => ScalarKind::Signed,
+                gimli::DW_ATE_unsigned_char => ScalarKind::Unsigned,
+                gimli::DW_ATE_UTF => ScalarKind::Char,
                 gimli::DW_ATE_float => ScalarKind::Float,
                 _ => return None,
             },
