@@ -192,7 +192,9 @@ impl fmt::Display for FailureKind {
         match self {
             FailureKind::Assertion => f.write_str("failed an assertion"),
             FailureKind::Abort => f.write_str("called `abort`"),
-            FailureKind::UncaughtException => f.write_str("threw an exception that nothing catches"),
+            FailureKind::UncaughtException => {
+                f.write_str("threw an exception that nothing catches")
+            }
             FailureKind::ExitStatus(status) => write!(f, "exited with status {status}"),
             FailureKind::VerifierError => f.write_str("called `__VERIFIER_error`"),
             FailureKind::Signal(signal) => write!(f, "received {signal}"),
@@ -345,7 +347,10 @@ mod tests {
                 failure(Assertion, "x == 1"),
                 "thread T1 failed an assertion at queue.c:3:5: x == 1",
             ),
-            (failure(Abort, ""), "thread T1 called `abort` at queue.c:3:5"),
+            (
+                failure(Abort, ""),
+                "thread T1 called `abort` at queue.c:3:5",
+            ),
             (
                 failure(UncaughtException, "std::bad_alloc"),
                 "thread T1 threw an exception that nothing catches at queue.c:3:5: std::bad_alloc",

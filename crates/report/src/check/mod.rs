@@ -86,8 +86,8 @@ pub use native_problem::{
     ThreadPlace,
 };
 pub use problem::{
-    AccessKind, Awaited, Buffers, CheckFinding, Consequence, Holder, Obstacle, PlannedOperation, Problem,
-    RaceAccess, RacedCell, ScheduleMismatch, Unexplored, Unreproduced, Wait,
+    AccessKind, Awaited, Buffers, CheckFinding, Consequence, Holder, Obstacle, PlannedOperation,
+    Problem, RaceAccess, RacedCell, ScheduleMismatch, Unexplored, Unreproduced, Wait,
 };
 pub use refusal::Refusal;
 pub use schedule::BadSchedule;

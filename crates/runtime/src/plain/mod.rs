@@ -474,7 +474,9 @@ impl Current {
             let thread = execution.running.thread;
             let now = execution.races.clock(thread);
             let time = now.get(thread.index()).copied().unwrap_or(0);
-            execution.plain.add(accesses, Accessor { thread, time, now })
+            execution
+                .plain
+                .add(accesses, Accessor { thread, time, now })
         })
     }
 }
