@@ -171,13 +171,7 @@ fn outside(misuse: &BadMemory, object: &str) -> String {
         Some(_) => format!("{object}, a block of {size}"),
         None => format!("a heap block of {size}"),
     };
-    match u64::try_from(block.offset) {
-        Ok(offset) => format!("at offset {offset} of {of}"),
-        Err(_) => {
-            let before = counted(block.offset.unsigned_abs(), "byte");
-            format!("{before} before {of}")
-        }
-    }
+    format!("at offset {} of {of}", block.offset)
 }
 
 /// What is freed that is not the beginning of a block.
