@@ -317,6 +317,7 @@ impl Translator<'_> {
             Intent::Join(thread) => Awaited::ThreadEnd(thread),
             Intent::SpinHint => Awaited::Change,
             Intent::Local => Awaited::Turn,
+            Intent::Stopped => Awaited::Nothing,
         }
     }
 
@@ -359,6 +360,7 @@ impl Translator<'_> {
             Intent::Join(thread) => PlannedOperation::Join(thread),
             Intent::SpinHint => PlannedOperation::SpinHint,
             Intent::Local => PlannedOperation::Fence,
+            Intent::Stopped => PlannedOperation::Stopped,
         }
     }
 }

@@ -231,6 +231,8 @@ pub enum PlannedOperation {
     SpinHint,
     /// A fence.
     Fence,
+    /// None: an assumption of the program has stopped the thread.
+    Stopped,
     /// None: the thread has finished.
     Finished,
     /// None: the thread was not spawned.
@@ -308,6 +310,8 @@ pub enum Awaited {
     Change,
     /// Its next turn: nothing blocks the thread.
     Turn,
+    /// Nothing: an assumption of the program has stopped the thread.
+    Nothing,
 }
 
 /// The memory of a data race.
