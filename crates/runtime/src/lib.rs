@@ -14,15 +14,15 @@
 //!    as a program of the explorer. `setup`: settings.
 //! 3. [`mapping`]: the memory events of each operation. `buffers`: store buffers. `insertions`:
 //!    fences that the program does not have.
-//! 4. [`races`] and [`cells`]: data races.
+//! 4. [`races`], [`cells`] and [`plain`]: data races.
 //! 5. [`names`]: deterministic ids, and names for reports. `location`: source locations.
 //! 6. [`once`], [`locals`] and `statics`: one-time initialization, thread-local values, statics.
 //! 7. `boundary` and `visits`: whether a thread that loops has come back to the same state.
 //!    `memory` and `arena`: whether it has changed the heap of the program.
 //! 8. `declared`, `waits`, `drops`, `writers` and `parking`: operations that are steps only if a thread can
 //!    observe the difference.
-//! 9. [`heartbeat`], `panics`, `overflow`, `foreign` and [`error`]: the watchdog's view, and what
-//!    can go wrong.
+//! 9. [`heartbeat`], `panics`, `overflow`, `foreign`, [`error`] and `failures`: the watchdog's view, and
+//!    what can go wrong.
 //! 10. `blocks`: memory that the next execution reuses.
 
 pub mod cells;
@@ -34,6 +34,7 @@ pub mod names;
 pub mod object;
 pub mod once;
 pub mod operation;
+pub mod plain;
 pub mod races;
 pub mod runtime;
 pub mod step;
@@ -47,6 +48,7 @@ mod current;
 mod declared;
 mod drops;
 mod execution;
+mod failures;
 mod foreign;
 mod insertions;
 mod location;
@@ -68,7 +70,11 @@ pub use blocks::free;
 pub use buffers::ThreadIdSpace;
 pub use coroutine::SpawnOptions;
 pub use drops::DropTracker;
-pub use error::{ProgramError, Race, RaceAccess, Restart, Stop};
+pub use error::{MemoryRace, MemoryRaceAccess, ProgramError, Race, RaceAccess, Restart, Stop};
+pub use failures::{
+    BadMemory, BadMemoryKind, BlockPosition, FailureKind, LeakedBlocks, LockMisuse, LockMisuseKind,
+    ProgramFailure, Signal, ThreadPlace,
+};
 pub use insertions::{Inserted, Insertion, Insertions};
 pub use location::{LocationRef, OwnedLocation, SourceLocation};
 pub use mapping::releases;

@@ -36,6 +36,12 @@ impl<'execution> Step<'execution> {
         }
     }
 
+    /// The execution, and the thread that performs the operation.
+    #[inline]
+    pub(crate) fn parts(&mut self) -> (&mut Execution, ThreadId) {
+        (self.execution, self.thread)
+    }
+
     /// The thread that performs the operation.
     #[inline]
     pub fn thread(&self) -> ThreadId {
@@ -435,7 +441,7 @@ impl<'execution> Step<'execution> {
         }
     }
 
-    /// The happens-before clocks, if the execution has cells: for orders that `acquire` and
+    /// The happens-before clocks, if they advance: for orders that `acquire` and
     /// `release` cannot express.
     #[inline]
     pub fn races(&mut self) -> Option<&mut Races> {
