@@ -32,4 +32,5 @@ mod real;
 pub mod start;
 mod state;
 pub mod threads;
+pub mod verifier;
 mod world;
