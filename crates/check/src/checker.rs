@@ -512,6 +512,7 @@ impl ForeignProgram {
 
     fn check(self, mut checker: Checker) -> Outcome {
         checker.setup.abandons_threads = true;
+        checker.setup.tracks_memory = true;
         checker.command = Some(self.command);
         checker.setup.keeps_first_values |= checker.replayed.is_some();
         let identity = Identity {

@@ -10,7 +10,8 @@
 //! 4. [`atomics`], `accesses` (of plain memory), [`threads`], [`locks`]: the functions.
 //! 5. [`heap`], [`memory`] (the functions of the heap), [`image`] (global variables), `objects`.
 //! 6. [`output`]: what the program prints. [`failures`]: how it fails.
-//! 7. `real`: the functions of the C library that have look-alikes here.
+//! 7. [`symbols`]: source lines and names of variables.
+//! 8. `real`: the functions of the C library that have look-alikes here.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(unsafe_code)]
 
@@ -31,6 +32,7 @@ mod pages;
 mod real;
 pub mod start;
 mod state;
+pub mod symbols;
 pub mod threads;
 pub mod verifier;
 mod world;

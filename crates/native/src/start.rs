@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fencepost_check::{Checker, ForeignProgram, Outcome};
 use fencepost_report::check::{program_output, program_output_json};
-use fencepost_runtime::{LocationRef, SourceLocation};
+use fencepost_runtime::{ForeignCode, LocationRef, SourceLocation};
 use rustc_hash::FxHashMap;
 
 use crate::blocks::Layout;
@@ -78,17 +78,24 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         output: Output::capture(),
         first_base: world::thread_pointer(),
     });
+    let code = ForeignCode {
+        leave: world::leave_interrupted,
+        location: |instruction| state::state().location(instruction + 1),
+    };
+    code.register();
     let is_json = std::env::var_os(REQUEST).is_some_and(|format| format == "json");
     let checker = Checker::new()
         .stack_size(threads::STACK_SIZE)
         .leak_check(false);
     let outcome = foreign(location).run(&checker);
-    let output = outcome.findings().first().and_then(|finding| {
+    let replayable = outcome.findings().first();
+    let replayable = replayable.filter(|finding| !finding.schedule().is_empty());
+    let output = replayable.and_then(|finding| {
         let replayed = foreign(location).replay(&checker, finding.schedule());
         let output = state::state().output.take();
         (replayed.has_failed() && !output.is_empty()).then_some(output)
     });
-    let mut stream = std::io::stdout().lock();
+    let mut stream = anstream::stdout().lock();
     let _ = match is_json {
         true => writeln!(stream, "{}", outcome.json()),
         false => writeln!(stream, "{}", outcome.report().trim_end()),

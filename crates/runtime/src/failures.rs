@@ -54,6 +54,26 @@ pub enum Signal {
     Ill,
 }
 
+impl Signal {
+    /// The signal with this number, which is about this address if it is about one.
+    #[cfg(unix)]
+    pub(crate) fn of(number: i32, address: usize) -> Self {
+        let address = Some(address as u64);
+        match number {
+            libc::SIGBUS => Signal::Bus { address },
+            libc::SIGFPE => Signal::Fpe,
+            libc::SIGILL => Signal::Ill,
+            _ => Signal::Segv { address },
+        }
+    }
+
+    /// There are no signals here.
+    #[cfg(not(unix))]
+    pub(crate) fn of(_: i32, _: usize) -> Self {
+        Signal::Segv { address: None }
+    }
+}
+
 impl FailureKind {
     /// The kind without what differs from execution to execution: addresses.
     pub fn without_address(self) -> Self {
@@ -192,7 +212,9 @@ impl fmt::Display for FailureKind {
         match self {
             FailureKind::Assertion => f.write_str("failed an assertion"),
             FailureKind::Abort => f.write_str("called `abort`"),
-            FailureKind::UncaughtException => f.write_str("threw an exception that nothing catches"),
+            FailureKind::UncaughtException => {
+                f.write_str("threw an exception that nothing catches")
+            }
             FailureKind::ExitStatus(status) => write!(f, "exited with status {status}"),
             FailureKind::VerifierError => f.write_str("called `__VERIFIER_error`"),
             FailureKind::Signal(signal) => write!(f, "received {signal}"),
@@ -345,7 +367,10 @@ mod tests {
                 failure(Assertion, "x == 1"),
                 "thread T1 failed an assertion at queue.c:3:5: x == 1",
             ),
-            (failure(Abort, ""), "thread T1 called `abort` at queue.c:3:5"),
+            (
+                failure(Abort, ""),
+                "thread T1 called `abort` at queue.c:3:5",
+            ),
             (
                 failure(UncaughtException, "std::bad_alloc"),
                 "thread T1 threw an exception that nothing catches at queue.c:3:5: std::bad_alloc",

@@ -7,6 +7,7 @@ use fencepost_explore::{OptimisticLoad, Touch, TouchKind};
 use fencepost_memory::{Access, Address, Operation, ThreadId};
 
 use super::buffers::Waited;
+use super::error::ProgramError;
 use super::execution::{Execution, Phase};
 use super::location::LocationRef;
 use super::mapping::{Events, Target};
@@ -33,6 +34,14 @@ impl<'execution> Step<'execution> {
             execution,
             thread,
             location,
+        }
+    }
+
+    /// Ends the execution after the operation.
+    #[cold]
+    pub(crate) fn fail(&mut self, error: ProgramError) {
+        if self.is_recorded() {
+            self.execution.fail(error.into());
         }
     }
 

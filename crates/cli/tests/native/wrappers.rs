@@ -93,6 +93,25 @@ fn each_step_gets_what_it_needs() {
 }
 
 #[test]
+fn fences_are_instrumented_without_a_warning() {
+    let Some(lab) = Lab::new("wrap-fences") else {
+        return;
+    };
+    lab.file(
+        "a.c",
+        "void fence(int order) { __atomic_thread_fence(order); }",
+    );
+    for compiler in compilers() {
+        succeeded(&with(
+            &lab,
+            compiler,
+            &["fencepost-cc", "-Wall", "-Werror", "-c", "a.c"],
+        ));
+        assert!(lab.has("a.o", "__tsan_atomic_thread_fence"), "{compiler:?}");
+    }
+}
+
+#[test]
 fn questions_are_answered_by_the_compiler() {
     let Some(lab) = Lab::new("wrap-questions") else {
         return;

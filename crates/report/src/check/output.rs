@@ -52,8 +52,14 @@ mod tests {
     #[test]
     fn output_is_indented_and_harmless() {
         let text = program_output("one\n\x1b[31mtwo\ttabs");
-        assert!(text.ends_with("\n  one\n  \\u{1b}[31mtwo\ttabs\n"), "{text:?}");
+        assert!(
+            text.ends_with("\n  one\n  \\u{1b}[31mtwo\ttabs\n"),
+            "{text:?}"
+        );
         let json = program_output_json("a\n\"b\"");
-        assert!(json.contains(r#""type":"output","text":"a\n\"b\"""#), "{json}");
+        assert!(
+            json.contains(r#""type":"output","text":"a\n\"b\"""#),
+            "{json}"
+        );
     }
 }

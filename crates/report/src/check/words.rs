@@ -167,6 +167,7 @@ pub(crate) fn raced_cell(cell: &RacedCell) -> String {
         RacedCell::CreatedAt(position) => {
             format!("the cell created at {}:{}", position.file, position.line)
         }
+        RacedCell::At(address) => format!("memory at {address:#x}"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The findings and the summary of a checked program as JSON. The kinds of failures are in
 //! [`problem`].
 
+pub mod native;
 pub mod problem;
 
 use std::collections::HashMap;

@@ -65,6 +65,7 @@ pub enum AccessKind {
 
 /// An access to memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)] // Front ends write it in assembly.
 pub struct MemoryAccess {
     /// The address of the first byte.
     pub address: usize,
@@ -474,7 +475,9 @@ impl Current {
             let thread = execution.running.thread;
             let now = execution.races.clock(thread);
             let time = now.get(thread.index()).copied().unwrap_or(0);
-            execution.plain.add(accesses, Accessor { thread, time, now })
+            execution
+                .plain
+                .add(accesses, Accessor { thread, time, now })
         })
     }
 }

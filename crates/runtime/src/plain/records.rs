@@ -11,7 +11,10 @@ use super::{AccessKind, RecordedAccess};
 
 /// The kinds of accesses with which one conflicts, one bit for each.
 const CONFLICTS: [u8; 6] = {
-    let (read, atomic_write) = (1 << AccessKind::Read as u8, 1 << AccessKind::AtomicWrite as u8);
+    let (read, atomic_write) = (
+        1 << AccessKind::Read as u8,
+        1 << AccessKind::AtomicWrite as u8,
+    );
     let writes = 1 << AccessKind::Write as u8
         | 1 << AccessKind::Allocation as u8
         | 1 << AccessKind::Free as u8;

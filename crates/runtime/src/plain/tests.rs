@@ -143,8 +143,7 @@ impl Trace {
             } else {
                 let earlier = self.events[..index].iter();
                 sources.extend(earlier.enumerate().filter_map(|(at, (of, event))| {
-                    let is_fence =
-                        matches!(event, Event::Fence(ordering) if releases(*ordering));
+                    let is_fence = matches!(event, Event::Fence(ordering) if releases(*ordering));
                     (of == thread && is_fence).then_some(at)
                 }));
             }
@@ -232,9 +231,8 @@ impl Trace {
             {
                 continue;
             }
-            let range = |access: &MemoryAccess| {
-                (access.address, access.address + access.size as usize)
-            };
+            let range =
+                |access: &MemoryAccess| (access.address, access.address + access.size as usize);
             let (one, other) = (range(first), range(second));
             let mut bytes = vec![(one.0.max(other.0), one.1.min(other.1))];
             for (_, between) in &self.events[index + 1..last] {
@@ -529,7 +527,10 @@ fn the_races_are_those_of_the_definition() {
         races += usize::from(!racing.is_empty());
         events += trace.events.len();
     }
-    assert!((2_000..9_000).contains(&races), "{races} traces with a race");
+    assert!(
+        (2_000..9_000).contains(&races),
+        "{races} traces with a race"
+    );
     assert!(events > 200_000, "{events} events");
 }
 
