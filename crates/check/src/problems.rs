@@ -327,6 +327,7 @@ impl Translator<'_> {
             Intent::Join(thread) => Awaited::ThreadEnd(thread),
             Intent::SpinHint => Awaited::Change,
             Intent::Local => Awaited::Turn,
+            Intent::Stopped => Awaited::Nothing,
         }
     }
 
@@ -369,6 +370,7 @@ impl Translator<'_> {
             Intent::Join(thread) => PlannedOperation::Join(thread),
             Intent::SpinHint => PlannedOperation::SpinHint,
             Intent::Local => PlannedOperation::Fence,
+            Intent::Stopped => PlannedOperation::Stopped,
         }
     }
 }

@@ -183,7 +183,7 @@ unsafe extern "C" fn failed_assertion(
     });
 }
 
-unsafe extern "C" fn failed_assertion_of_posix(
+pub(crate) unsafe extern "C" fn failed_assertion_of_posix(
     assertion: *const c_char,
     file: *const c_char,
     line: c_int,

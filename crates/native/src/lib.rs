@@ -35,4 +35,5 @@ pub mod start;
 mod state;
 pub mod symbols;
 pub mod threads;
+pub mod verifier;
 mod world;

@@ -256,6 +256,8 @@ pub enum PlannedOperation {
     SpinHint,
     /// A fence.
     Fence,
+    /// None: an assumption of the program has stopped the thread.
+    Stopped,
     /// None: the thread has finished.
     Finished,
     /// None: the thread was not spawned.
@@ -333,6 +335,8 @@ pub enum Awaited {
     Change,
     /// Its next turn: nothing blocks the thread.
     Turn,
+    /// Nothing: an assumption of the program has stopped the thread.
+    Nothing,
 }
 
 /// The memory of a data race.
