@@ -474,14 +474,7 @@ impl Checker {
 
     #[track_caller]
     fn replay_shared(&self, schedule: &str, program: Checked, check: Identity) -> Outcome {
-        let parsed: Result<ReplaySchedule, _> = schedule.parse();
-        let schedule = match parsed {
-            Ok(schedule) => schedule,
-            Err(error) => {
-                let text = schedule.to_owned();
-                panic!("{}", Refusal::NoSchedule { text, error })
-            }
-        };
+        let schedule = parsed(schedule);
         let mut checker = environment::apply(self.clone());
         checker.replayed = Some(schedule);
         checker.setup.keeps_first_values = true;
@@ -504,8 +497,22 @@ pub struct ForeignProgram {
 impl ForeignProgram {
     /// Checks the program, as [`Checker::run`]. Nothing is unwound, and nothing is dropped, when an execution ends.
     pub fn run(self, checker: &Checker) -> Outcome {
+        self.check(environment::apply(checker.clone()))
+    }
+
+    /// Replays an execution of the program, as [`Checker::replay`].
+    ///
+    /// # Panics
+    /// If `schedule` is not a schedule.
+    pub fn replay(self, checker: &Checker, schedule: &str) -> Outcome {
         let mut checker = environment::apply(checker.clone());
+        checker.replayed = Some(parsed(schedule));
+        self.check(checker)
+    }
+
+    fn check(self, mut checker: Checker) -> Outcome {
         checker.setup.abandons_threads = true;
+        checker.setup.tracks_memory = true;
         checker.command = Some(self.command);
         checker.setup.keeps_first_values |= checker.replayed.is_some();
         let identity = Identity {
@@ -514,5 +521,21 @@ impl ForeignProgram {
             captures: false,
         };
         Session::new(checker, self.program, identity).check()
+    }
+}
+
+/// The schedule of a text.
+///
+/// # Panics
+/// If it is none.
+#[track_caller]
+fn parsed(text: &str) -> ReplaySchedule {
+    let parsed: Result<ReplaySchedule, _> = text.parse();
+    match parsed {
+        Ok(schedule) => schedule,
+        Err(error) => {
+            let text = text.to_owned();
+            panic!("{}", Refusal::NoSchedule { text, error })
+        }
     }
 }

@@ -57,18 +57,17 @@ fn apply_from(
     }
 }
 
-/// Variables of Fencepost's own commands, tests and benchmarks.
+/// Variables that are for others: for Fencepost's own tests and benchmarks, and for C and C++ programs.
 const OWN: [&str; 9] = [
     "FENCEPOST_BLESS",
     "FENCEPOST_EVENTS",
     "FENCEPOST_PROGRAMS",
-    // Of the commands for C programs.
-    "FENCEPOST_COMMAND",
-    "FENCEPOST_COMPILER",
-    "FENCEPOST_COMPILER_CXX",
     "FENCEPOST_NATIVE",
+    "FENCEPOST_COMMAND",
     "FENCEPOST_RACES",
     "FENCEPOST_RUNTIME",
+    "FENCEPOST_COMPILER",
+    "FENCEPOST_COMPILER_CXX",
 ];
 const OWN_PREFIX: &str = "FENCEPOST_TEST_";
 
@@ -265,6 +264,8 @@ mod tests {
         }
         for fine in [
             "FENCEPOST_BLESS",
+            "FENCEPOST_COMPILER_CXX",
+            "FENCEPOST_RACES",
             "FENCEPOST_TEST_ANYTHING",
             "OTHER_WORKER",
             "FENCEPOST",

@@ -166,12 +166,18 @@ pub fn write(path: &Path, contents: &str) -> Result<(), Failure> {
 
 /// A path as one word of a shell command.
 pub fn shell_word(path: &Path) -> String {
-    let text = path.display().to_string();
+    match path.display().to_string() {
+        // It would be taken for an option.
+        text if text.starts_with('-') && text != "-" => shell_quoted(&format!("./{text}")),
+        text => shell_quoted(&text),
+    }
+}
+
+/// Text as one word of a shell command.
+pub fn shell_quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+,:@%".contains(c);
     match !text.is_empty() && text.chars().all(is_plain) {
-        // It would be taken for an option.
-        true if text.starts_with('-') && text != "-" => format!("./{text}"),
-        true => text,
+        true => text.to_owned(),
         false => format!("'{}'", text.replace('\'', r"'\''")),
     }
 }

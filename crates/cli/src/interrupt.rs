@@ -10,7 +10,10 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 pub fn listen() {
     // If the handler cannot be set, an interrupt kills the process.
     let _ = ctrlc::set_handler(|| {
-        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+        let is_second = INTERRUPTED.swap(true, Ordering::SeqCst);
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        child::pass_on(is_second);
+        if is_second {
             std::process::exit(exit::INTERRUPTED.into());
         }
     });
@@ -26,5 +29,44 @@ pub fn check() -> Result<(), Failure> {
 
 /// Whether there was an interrupt.
 pub fn was_requested() -> bool {
-    INTERRUPTED.load(Ordering::Relaxed)
+    INTERRUPTED.load(Ordering::SeqCst)
+}
+
+/// The process that does the work of a command.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod child {
+    use std::sync::atomic::{AtomicI32, Ordering};
+
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
+
+    /// No process.
+    const NONE: i32 = 0;
+    static CHILD: AtomicI32 = AtomicI32::new(NONE);
+
+    /// Passes interrupts on to this process, also one that came before.
+    pub fn set(process: u32) {
+        CHILD.store(process.try_into().unwrap_or(NONE), Ordering::SeqCst);
+        if super::was_requested() {
+            pass_on(false);
+        }
+    }
+
+    /// There is none any more.
+    pub fn unset() {
+        CHILD.store(NONE, Ordering::SeqCst);
+    }
+
+    /// Asks it to stop, or ends it.
+    pub(super) fn pass_on(is_second: bool) {
+        let signal = match is_second {
+            true => Signal::SIGKILL,
+            false => Signal::SIGINT,
+        };
+        let process = CHILD.load(Ordering::SeqCst);
+        if process != NONE {
+            // It may have ended in between.
+            let _ = kill(Pid::from_raw(process), signal);
+        }
+    }
 }

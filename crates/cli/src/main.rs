@@ -34,6 +34,8 @@ fn main() -> ExitCode {
         Command::Monitor(monitor) => commands::monitor::run(&monitor, arguments.display.quiet),
         Command::Trace(trace) => commands::trace::run(&trace, arguments.display.quiet),
         Command::Example(example) => commands::example::run(&example, arguments.display.quiet),
+        Command::Cc(cc) => commands::cc::run(&cc, &arguments.display),
+        Command::Run(run) => commands::run::run(&run, &arguments.display),
         Command::Litmus(litmus) => commands::litmus::run(&litmus, arguments.display.quiet),
         Command::Protocol(protocol) => commands::protocol::run(&protocol, arguments.display.quiet),
         Command::Reproduce(table) => commands::reproduce::run(&table, arguments.display.quiet),

@@ -14,6 +14,8 @@ mod litmus;
 mod litmus_docs;
 #[cfg(target_os = "linux")]
 mod memory;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod native;
 mod protocol;
 mod protocol_docs;
 mod reproduce;

@@ -5,31 +5,29 @@
 
 use std::arch::naked_asm;
 use std::cell::UnsafeCell;
+use std::mem::offset_of;
 
 use fencepost_runtime::Current;
+use fencepost_runtime::plain::{AccessKind, MemoryAccess};
 
 use crate::hooks::ignored;
-use crate::world;
-
-/// A plain access.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct Access {
-    address: usize,
-    /// The address to which the hook returns.
-    returns_to: usize,
-    /// The number of bytes, twice, and 1 for a write.
-    size: usize,
-}
+use crate::{failures, memory, world};
 
 /// How many are written down before they are handed over.
 const MOST: usize = 4096;
-const ENTRY: usize = size_of::<Access>();
+const ENTRY: usize = size_of::<MemoryAccess>();
 
-const NONE: Access = Access {
+/// Where the assembly writes the size and the kind.
+const SIZE: usize = offset_of!(MemoryAccess, size);
+const KIND: usize = offset_of!(MemoryAccess, kind);
+const _: () =
+    assert!(offset_of!(MemoryAccess, address) == 0 && offset_of!(MemoryAccess, place) == 8);
+
+const NONE: MemoryAccess = MemoryAccess {
     address: 0,
-    returns_to: 0,
+    place: 0,
     size: 0,
+    kind: AccessKind::Read,
 };
 
 /// What the hooks write.
@@ -37,7 +35,7 @@ const NONE: Access = Access {
 struct Log {
     /// The size of what is written, in bytes.
     length: usize,
-    entries: [Access; MOST],
+    entries: [MemoryAccess; MOST],
 }
 
 struct SharedLog(UnsafeCell<Log>);
@@ -53,7 +51,7 @@ static LOG: SharedLog = SharedLog(UnsafeCell::new(Log {
 
 /// The hooks of accesses of a fixed size.
 macro_rules! access_hooks {
-    ($($name:ident $size:literal $is_write:literal;)*) => {
+    ($($name:ident $size:literal $kind:ident;)*) => {
         $(
             /// Called before an access.
             ///
@@ -69,14 +67,18 @@ macro_rules! access_hooks {
                     "mov rdx, qword ptr [rsp]",
                     "mov qword ptr [rcx], rdi",
                     "mov qword ptr [rcx + 8], rdx",
-                    "mov qword ptr [rcx + 16], {size}",
+                    "mov dword ptr [rcx + {size_at}], {size}",
+                    "mov byte ptr [rcx + {kind_at}], {kind}",
                     "add rax, {entry}",
                     "mov qword ptr [rip + {log}], rax",
                     "cmp rax, {end}",
                     "jae {full}",
                     "ret",
                     log = sym LOG,
-                    size = const $size * 2 + $is_write,
+                    size = const $size,
+                    kind = const AccessKind::$kind as u8,
+                    size_at = const SIZE,
+                    kind_at = const KIND,
                     entry = const ENTRY,
                     end = const (MOST - 1) * ENTRY,
                     full = sym full,
@@ -87,29 +89,29 @@ macro_rules! access_hooks {
 }
 
 access_hooks! {
-    __tsan_read1 1 0; __tsan_read2 2 0; __tsan_read4 4 0; __tsan_read8 8 0; __tsan_read16 16 0;
-    __tsan_write1 1 1; __tsan_write2 2 1; __tsan_write4 4 1; __tsan_write8 8 1; __tsan_write16 16 1;
-    __tsan_unaligned_read2 2 0; __tsan_unaligned_read4 4 0; __tsan_unaligned_read8 8 0;
-    __tsan_unaligned_read16 16 0;
-    __tsan_unaligned_write2 2 1; __tsan_unaligned_write4 4 1; __tsan_unaligned_write8 8 1;
-    __tsan_unaligned_write16 16 1;
-    __tsan_volatile_read1 1 0; __tsan_volatile_read2 2 0; __tsan_volatile_read4 4 0;
-    __tsan_volatile_read8 8 0; __tsan_volatile_read16 16 0;
-    __tsan_volatile_write1 1 1; __tsan_volatile_write2 2 1; __tsan_volatile_write4 4 1;
-    __tsan_volatile_write8 8 1; __tsan_volatile_write16 16 1;
-    __tsan_unaligned_volatile_read2 2 0; __tsan_unaligned_volatile_read4 4 0;
-    __tsan_unaligned_volatile_read8 8 0; __tsan_unaligned_volatile_read16 16 0;
-    __tsan_unaligned_volatile_write2 2 1; __tsan_unaligned_volatile_write4 4 1;
-    __tsan_unaligned_volatile_write8 8 1; __tsan_unaligned_volatile_write16 16 1;
-    __tsan_vptr_read 8 0; __tsan_vptr_update 8 1;
-    __tsan_read_write1 1 1; __tsan_read_write2 2 1; __tsan_read_write4 4 1; __tsan_read_write8 8 1;
-    __tsan_read_write16 16 1; __tsan_unaligned_read_write2 2 1; __tsan_unaligned_read_write4 4 1;
-    __tsan_unaligned_read_write8 8 1; __tsan_unaligned_read_write16 16 1;
+    __tsan_read1 1 Read; __tsan_read2 2 Read; __tsan_read4 4 Read; __tsan_read8 8 Read; __tsan_read16 16 Read;
+    __tsan_write1 1 Write; __tsan_write2 2 Write; __tsan_write4 4 Write; __tsan_write8 8 Write; __tsan_write16 16 Write;
+    __tsan_unaligned_read2 2 Read; __tsan_unaligned_read4 4 Read; __tsan_unaligned_read8 8 Read;
+    __tsan_unaligned_read16 16 Read;
+    __tsan_unaligned_write2 2 Write; __tsan_unaligned_write4 4 Write; __tsan_unaligned_write8 8 Write;
+    __tsan_unaligned_write16 16 Write;
+    __tsan_volatile_read1 1 Read; __tsan_volatile_read2 2 Read; __tsan_volatile_read4 4 Read;
+    __tsan_volatile_read8 8 Read; __tsan_volatile_read16 16 Read;
+    __tsan_volatile_write1 1 Write; __tsan_volatile_write2 2 Write; __tsan_volatile_write4 4 Write;
+    __tsan_volatile_write8 8 Write; __tsan_volatile_write16 16 Write;
+    __tsan_unaligned_volatile_read2 2 Read; __tsan_unaligned_volatile_read4 4 Read;
+    __tsan_unaligned_volatile_read8 8 Read; __tsan_unaligned_volatile_read16 16 Read;
+    __tsan_unaligned_volatile_write2 2 Write; __tsan_unaligned_volatile_write4 4 Write;
+    __tsan_unaligned_volatile_write8 8 Write; __tsan_unaligned_volatile_write16 16 Write;
+    __tsan_vptr_read 8 Read; __tsan_vptr_update 8 Write;
+    __tsan_read_write1 1 Write; __tsan_read_write2 2 Write; __tsan_read_write4 4 Write; __tsan_read_write8 8 Write;
+    __tsan_read_write16 16 Write; __tsan_unaligned_read_write2 2 Write; __tsan_unaligned_read_write4 4 Write;
+    __tsan_unaligned_read_write8 8 Write; __tsan_unaligned_read_write16 16 Write;
 }
 
 /// The hooks of accesses whose size is known when the program runs: of `memcpy`, of structures.
 macro_rules! range_hooks {
-    ($($name:ident $is_write:literal;)*) => {
+    ($($name:ident $kind:ident;)*) => {
         $(
             /// Called before an access to a range.
             ///
@@ -123,17 +125,19 @@ macro_rules! range_hooks {
                     "lea rcx, [rip + {log} + 8]",
                     "add rcx, rax",
                     "mov rdx, qword ptr [rsp]",
-                    "lea rsi, [rsi + rsi + {is_write}]",
                     "mov qword ptr [rcx], rdi",
                     "mov qword ptr [rcx + 8], rdx",
-                    "mov qword ptr [rcx + 16], rsi",
+                    "mov dword ptr [rcx + {size_at}], esi",
+                    "mov byte ptr [rcx + {kind_at}], {kind}",
                     "add rax, {entry}",
                     "mov qword ptr [rip + {log}], rax",
                     "cmp rax, {end}",
                     "jae {full}",
                     "ret",
                     log = sym LOG,
-                    is_write = const $is_write,
+                    kind = const AccessKind::$kind as u8,
+                    size_at = const SIZE,
+                    kind_at = const KIND,
                     entry = const ENTRY,
                     end = const (MOST - 1) * ENTRY,
                     full = sym full,
@@ -144,8 +148,8 @@ macro_rules! range_hooks {
 }
 
 range_hooks! {
-    __tsan_read_range 0;
-    __tsan_write_range 1;
+    __tsan_read_range Read;
+    __tsan_write_range Write;
 }
 
 ignored! {
@@ -173,21 +177,23 @@ pub(crate) fn forget() {
     unsafe { (*LOG.0.get()).length = 0 };
 }
 
-/// Adds an access to what the calling thread has done: of a function of the C library.
-pub(crate) fn add(address: usize, size: usize, is_write: bool, returns_to: usize) {
+/// Adds an access to what the calling thread has done: of a function of the C library, or of the heap.
+pub(crate) fn add(address: usize, size: usize, kind: AccessKind, returns_to: usize) {
     // SAFETY: no other hook runs, and the reference ends before `full`.
     let is_full = unsafe {
         let log = &mut *LOG.0.get();
-        log.entries[log.length / ENTRY] = Access {
+        log.entries[log.length / ENTRY] = MemoryAccess {
             address,
-            returns_to,
-            size: size * 2 + usize::from(is_write),
+            place: returns_to as u64,
+            size: size.try_into().unwrap_or(u32::MAX),
+            kind,
         };
         log.length += ENTRY;
         log.length >= (MOST - 1) * ENTRY
     };
     if is_full {
-        full();
+        let current = Current::get().expect("a thread of the program runs in an execution");
+        hand_over(current);
     }
 }
 
@@ -202,8 +208,30 @@ pub(crate) fn hand_over(current: Current) {
     let done = &log.entries[..count];
     let here = crate::threads::own_stack();
     // What is on the thread's own stack is compared.
-    let is_change = |access: &Access| access.size & 1 != 0 && !here.contains(&access.address);
+    let is_change =
+        |access: &MemoryAccess| access.kind != AccessKind::Read && !here.contains(&access.address);
     if done.iter().any(is_change) {
         current.note_uncompared_change();
+    }
+    check_blocks(current, done);
+    if let Err(finding) = current.note_accesses(done) {
+        current.fail(failures::race(finding));
+    }
+}
+
+/// Ends the execution if one of the accesses is to the heap, but to no block that is allocated.
+fn check_blocks(current: Current, done: &[MemoryAccess]) {
+    let heap = memory::heap();
+    let wrong = done.iter().find_map(|access| {
+        if !matches!(access.kind, AccessKind::Read | AccessKind::Write) {
+            return None;
+        }
+        let result = heap.check(access.address, access.size as usize);
+        Some((access, result.err()?))
+    });
+    if let Some((access, wrong)) = wrong {
+        let error = failures::bad_access(current, access, &wrong);
+        drop(heap);
+        current.fail(error);
     }
 }

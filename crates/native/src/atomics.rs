@@ -4,7 +4,10 @@ use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
 use fencepost_memory::Address;
-use fencepost_runtime::{Current, LocationRef, Operand, Variable, fence};
+use fencepost_runtime::plain::{AccessKind, MemoryAccess, MemoryFinding};
+use fencepost_runtime::{Current, LocationRef, Operand, ProgramError, Variable, fence};
+
+use crate::failures;
 
 use crate::hooks::hook;
 use crate::operations::{begin, object_at};
@@ -12,7 +15,11 @@ use crate::world::outside;
 
 /// The memory of an atomic variable.
 #[derive(Clone, Copy)]
-struct Memory<W>(*mut W);
+struct Memory<W> {
+    place: *mut W,
+    /// Where the operation returns to.
+    returns_to: usize,
+}
 
 /// An integer that an atomic variable can have.
 trait Word: Copy + PartialEq {
@@ -91,12 +98,12 @@ impl<W: Word> Variable for Memory<W> {
 
     fn get(&self) -> W {
         // SAFETY: the program has passed the place, and runs on this OS thread only.
-        unsafe { self.0.read_volatile() }
+        unsafe { self.place.read_volatile() }
     }
 
     fn set(&self, value: W) {
         // SAFETY: as above.
-        unsafe { self.0.write_volatile(value) };
+        unsafe { self.place.write_volatile(value) };
     }
 
     fn state(&self, value: W) -> u64 {
@@ -105,6 +112,19 @@ impl<W: Word> Variable for Memory<W> {
 
     fn value_of(&self, state: u64) -> W {
         W::from_state(state)
+    }
+
+    fn access(&self, kind: AccessKind) -> Option<MemoryAccess> {
+        Some(MemoryAccess {
+            address: self.place.addr(),
+            place: self.returns_to as u64,
+            size: W::SIZE.into(),
+            kind,
+        })
+    }
+
+    fn error(&self, finding: MemoryFinding) -> ProgramError {
+        failures::race(finding)
     }
 }
 
@@ -146,7 +166,7 @@ fn perform<W: Word, R>(
     operation: impl FnOnce(Operand<'_, Memory<W>>, Current, LocationRef) -> R,
 ) -> R {
     let (current, location) = begin(returns_to);
-    let memory = Memory(place);
+    let memory = Memory { place, returns_to };
     let value = || memory.get().state();
     let object: Address = object_at(current, place.addr(), W::KIND, W::SIZE, value);
     let operand = Operand {

@@ -2,33 +2,111 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use fencepost_runtime::{Current, OwnedLocation, ProgramError};
+use fencepost_memory::ThreadId;
+use fencepost_runtime::plain::{AccessKind, MemoryAccess, MemoryFinding};
+use fencepost_runtime::{
+    BadMemory, BadMemoryKind, BlockPosition, Current, FailureKind, OwnedLocation, ProgramError,
+    ProgramFailure, ThreadPlace,
+};
 
-use crate::heap::ReallocationError;
+use crate::heap::{BadAccess, BadFree, BlockInfo, Place};
 use crate::hooks::hook;
 use crate::state::state;
 use crate::world::outside;
 use crate::{accesses, operations, real};
 
-/// Ends the execution: the calling thread of the program has failed where a hook returns to.
-pub(crate) fn fail(message: String, returns_to: usize) -> ! {
-    let location = state().location(returns_to);
-    fail_at(message, Some(location.into()))
+/// Where a hook returns to, in the source.
+fn place(returns_to: usize) -> Option<OwnedLocation> {
+    Some(state().location(returns_to).into())
 }
 
-/// Ends the execution.
-pub(crate) fn fail_at(message: String, location: Option<OwnedLocation>) -> ! {
+/// The program cannot be checked, because of what it does where a hook returns to.
+pub(crate) fn refuse(message: String, returns_to: usize) -> ! {
     let current = Current::get().expect("a thread of the program runs in an execution");
-    current.fail(ProgramError::Panic {
-        thread: current.thread(),
+    current.fail(ProgramError::Misuse {
         message,
-        location,
+        location: place(returns_to),
     })
 }
 
+/// Ends the execution: the calling thread has failed in this way.
+pub(crate) fn fail(kind: FailureKind, message: String, location: Option<OwnedLocation>) -> ! {
+    let current = Current::get().expect("a thread of the program runs in an execution");
+    current.fail(ProgramError::Failed(Box::new(ProgramFailure {
+        kind,
+        thread: current.thread(),
+        message,
+        location,
+    })))
+}
+
+/// The error for a data race on memory.
+pub(crate) fn race(finding: MemoryFinding) -> ProgramError {
+    finding.into_error(|returns_to| place(returns_to as usize), |_| None)
+}
+
+/// The thread with this owner's number in the heap.
+fn thread_of(owner: u32) -> ThreadId {
+    ThreadId(owner.saturating_sub(1))
+}
+
+/// What is known about a block.
+fn of_block(kind: BadMemoryKind, thread: ThreadId, block: Option<&BlockInfo>) -> BadMemory {
+    BadMemory {
+        kind,
+        thread,
+        location: None,
+        size: 0,
+        is_write: false,
+        block: block.map(|block| BlockPosition {
+            size: block.size as u64,
+            offset: match block.place {
+                Place::Inside(offset) => offset as i64,
+                Place::Before(distance) => -(distance as i64),
+                Place::Behind(distance) => (block.size + distance) as i64,
+            },
+        }),
+        allocated: block.and_then(|block| place(block.pc)),
+        freed: block
+            .and_then(|block| block.freed)
+            .map(|freed| ThreadPlace {
+                thread: thread_of(freed.owner),
+                location: place(freed.pc),
+            }),
+        name: None,
+    }
+}
+
+/// The error for an access to the heap, but to no block that is allocated.
+pub(crate) fn bad_access(
+    current: Current,
+    access: &MemoryAccess,
+    wrong: &BadAccess,
+) -> ProgramError {
+    let kind = match wrong.is_use_after_free() {
+        true => BadMemoryKind::UseAfterFree,
+        false => BadMemoryKind::OutOfBounds,
+    };
+    ProgramError::BadMemory(Box::new(BadMemory {
+        location: place(access.place as usize),
+        size: access.size.into(),
+        is_write: access.kind == AccessKind::Write,
+        ..of_block(kind, current.thread(), wrong.block.as_ref())
+    }))
+}
+
 /// Ends the execution because of a block that cannot be freed.
-pub(crate) fn bad_free(error: &ReallocationError, returns_to: usize) -> ! {
-    fail(format!("{error:?}"), returns_to)
+pub(crate) fn bad_free(error: &BadFree, returns_to: usize) -> ! {
+    let current = Current::get().expect("a thread of the program runs in an execution");
+    let (kind, block) = match error {
+        BadFree::Twice(block) => (BadMemoryKind::DoubleFree, Some(block)),
+        BadFree::NotStart(block) => (BadMemoryKind::InvalidFree, block.as_ref()),
+        BadFree::NotOurs => (BadMemoryKind::InvalidFree, None),
+    };
+    current.fail(ProgramError::BadMemory(Box::new(BadMemory {
+        location: place(returns_to),
+        ..of_block(kind, current.thread(), block)
+    })))
 }
 
 hook! {
@@ -59,7 +137,7 @@ unsafe fn text(text: *const c_char) -> String {
 unsafe extern "C" fn aborted(returns_to: usize) {
     let checked = || {
         operations::begin(returns_to);
-        fail("the program calls abort".to_owned(), returns_to)
+        fail(FailureKind::Abort, String::new(), place(returns_to))
     };
     // SAFETY: it has no preconditions.
     outside(checked, || unsafe { real::abort() });
@@ -82,7 +160,7 @@ unsafe extern "C" fn failed_assertion(
             line,
             column: 0,
         };
-        fail_at(format!("assertion failed: {assertion}"), Some(location))
+        fail(FailureKind::Assertion, assertion, Some(location))
     };
     // SAFETY: the arguments are passed on.
     outside(checked, || unsafe {

@@ -8,8 +8,9 @@
 //! 2. [`world`]: what separates the program from Fencepost. `blocks`: thread-local storage of the program's threads.
 //! 3. `hooks`: what each function that the program calls begins with. `operations`: how it performs an operation.
 //! 4. [`atomics`], `accesses` (of plain memory), [`threads`], [`locks`]: the functions.
-//! 5. [`heap`], `memory` (the functions of the heap), [`image`] (global variables), `objects`.
-//! 6. `real`: the functions of the C library that have look-alikes here.
+//! 5. [`heap`], [`memory`] (the functions of the heap), [`image`] (global variables), `objects`.
+//! 6. [`output`]: what the program prints. [`failures`]: how it fails.
+//! 7. `real`: the functions of the C library that have look-alikes here.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(unsafe_code)]
 
@@ -25,6 +26,7 @@ pub mod image;
 pub mod memory;
 pub mod objects;
 mod operations;
+pub mod output;
 mod pages;
 mod real;
 pub mod start;

@@ -11,8 +11,9 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use fencepost_runtime::Current;
+use fencepost_runtime::plain::AccessKind;
 
-use crate::heap::{AllocationError, Heap};
+use crate::heap::{AllocationError, Heap, ReallocationError};
 use crate::hooks::hook;
 use crate::start::REQUEST;
 use crate::world::{home, outside};
@@ -171,6 +172,14 @@ impl From<AllocationError> for Refusal {
     }
 }
 
+/// The calling thread has allocated or freed a block.
+fn note(block: usize, size: usize, kind: AccessKind, returns_to: usize) {
+    // Before `main` there is nobody else.
+    if Current::get().is_some() {
+        crate::accesses::add(block, size, kind, returns_to);
+    }
+}
+
 /// Who allocates: 0 before `main`.
 fn owner() -> u32 {
     Current::get().map_or(0, |current| current.thread().0 + 1)
@@ -181,7 +190,7 @@ fn pointer(result: Result<usize, Refusal>, returns_to: usize) -> *mut c_void {
     match result {
         Ok(address) => std::ptr::with_exposed_provenance_mut(address),
         Err(Refusal::NoMemory) => null_mut(),
-        Err(Refusal::Stop(message)) => crate::failures::fail(message, returns_to),
+        Err(Refusal::Stop(message)) => crate::failures::refuse(message, returns_to),
     }
 }
 
@@ -195,6 +204,9 @@ fn allocate(
 ) -> *mut c_void {
     let of_program = || {
         let block = heap().allocate(owner(), size, alignment, zeroed, returns_to);
+        if let Ok(block) = block {
+            note(block, size, AccessKind::Allocation, returns_to);
+        }
         pointer(block.map_err(Refusal::from), returns_to)
     };
     let is_before = home() == 0 && phase() == BEFORE_MAIN;
@@ -259,11 +271,19 @@ unsafe extern "C" fn resized(block: *mut c_void, size: usize, returns_to: usize)
     let of_program = || {
         let mut heap = heap();
         if heap.contains(block.addr()) {
+            let old = heap.usable_size(block.addr()).unwrap_or(0);
             let new = heap.reallocate(owner(), block.addr(), size, returns_to);
             drop(heap);
             return match new {
-                Ok(new) => std::ptr::with_exposed_provenance_mut(new),
-                Err(error) => crate::failures::bad_free(&error, returns_to),
+                Ok(new) => {
+                    note(new, size, AccessKind::Allocation, returns_to);
+                    note(block.addr(), old, AccessKind::Free, returns_to);
+                    std::ptr::with_exposed_provenance_mut(new)
+                }
+                Err(ReallocationError::Allocation(error)) => pointer(Err(error.into()), returns_to),
+                Err(ReallocationError::Free(error)) => {
+                    crate::failures::bad_free(&error, returns_to)
+                }
             };
         }
         let new = heap.allocate(owner(), size, 16, false, returns_to);
@@ -298,8 +318,9 @@ unsafe extern "C" fn freed(block: *mut c_void, returns_to: usize) {
         if heap.contains(block.addr()) {
             let released = heap.release(owner(), block.addr(), returns_to);
             drop(heap);
-            if let Err(error) = released {
-                crate::failures::bad_free(&error.into(), returns_to);
+            match released {
+                Ok(block) => note(block.start, block.size, AccessKind::Free, returns_to),
+                Err(error) => crate::failures::bad_free(&error, returns_to),
             }
         }
     };

@@ -29,6 +29,10 @@ pub(crate) static CLEARS_STACK: Flag = Flag(UnsafeCell::new(0));
 /// since its last operation is handed over.
 pub(crate) fn begin(returns_to: usize) -> (Current, LocationRef) {
     let current = Current::get().expect("a thread of the program runs in an execution");
+    if current.is_tearing_down() {
+        // An operation has ended the execution, and this thread with it.
+        current.abandon();
+    }
     accesses::hand_over(current);
     (current, state().location(returns_to))
 }

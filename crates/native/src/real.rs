@@ -90,6 +90,7 @@ real! {
     fn pthread_cond_signal(condition: *mut libc::pthread_cond_t) -> c_int;
     fn pthread_cond_broadcast(condition: *mut libc::pthread_cond_t) -> c_int;
     fn sched_yield() -> c_int;
+    fn write(descriptor: c_int, bytes: *const c_void, length: usize) -> isize;
     fn malloc_usable_size(block: *mut c_void) -> usize;
     fn exit(status: c_int);
     fn abort();

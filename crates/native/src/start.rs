@@ -5,12 +5,14 @@ use std::io::Write;
 use std::sync::Arc;
 
 use fencepost_check::{Checker, ForeignProgram, Outcome};
+use fencepost_report::check::{program_output, program_output_json};
 use fencepost_runtime::{LocationRef, SourceLocation};
 use rustc_hash::FxHashMap;
 
 use crate::blocks::Layout;
 use crate::image::Image;
 use crate::objects::is_of_program;
+use crate::output::Output;
 use crate::real::{self, Main};
 use crate::state::{self, Program, State};
 use crate::{accesses, memory, threads, world};
@@ -73,25 +75,47 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         locations: FxHashMap::default(),
         main_location: location,
         image,
+        output: Output::capture(),
         first_base: world::thread_pointer(),
     });
-    let foreign = ForeignProgram {
-        program: Arc::new(run_execution),
-        location,
-        command: std::env::var("FENCEPOST_COMMAND").unwrap_or_else(|_| "fencepost run".to_owned()),
-    };
+    let is_json = std::env::var_os(REQUEST).is_some_and(|format| format == "json");
     let checker = Checker::new()
         .stack_size(threads::STACK_SIZE)
         .leak_check(false);
-    let outcome = foreign.run(&checker);
-    let mut output = std::io::stdout().lock();
-    let _ = writeln!(output, "{}", outcome.report().trim_end());
-    let _ = output.flush();
+    let outcome = foreign(location).run(&checker);
+    let replayable = outcome.findings().first();
+    let replayable = replayable.filter(|finding| !finding.schedule().is_empty());
+    let output = replayable.and_then(|finding| {
+        let replayed = foreign(location).replay(&checker, finding.schedule());
+        let output = state::state().output.take();
+        (replayed.has_failed() && !output.is_empty()).then_some(output)
+    });
+    let mut stream = anstream::stdout().lock();
+    let _ = match is_json {
+        true => writeln!(stream, "{}", outcome.json()),
+        false => writeln!(stream, "{}", outcome.report().trim_end()),
+    };
+    if let Some(output) = output {
+        let _ = match is_json {
+            true => writeln!(stream, "{}", program_output_json(&output)),
+            false => write!(stream, "{}", program_output(&output)),
+        };
+    }
+    let _ = stream.flush();
     exit_process(match outcome {
         Outcome::Verified(_) => 0,
         Outcome::ProgramError(_) | Outcome::NotStoreBufferSafe(_) => 1,
         _ => 3,
     })
+}
+
+/// The program, for a check.
+fn foreign(location: LocationRef) -> ForeignProgram {
+    ForeignProgram {
+        program: Arc::new(run_execution),
+        location,
+        command: std::env::var("FENCEPOST_COMMAND").unwrap_or_else(|_| "fencepost run".to_owned()),
+    }
 }
 
 /// Ends the process, since the program cannot be checked.
@@ -114,6 +138,7 @@ fn run_execution() {
         let mut state = state::state();
         state.execution += 1;
         state.image.restore();
+        state.output.begin_execution();
     }
     threads::run_main();
 }

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::blocks::{Block, Layout};
 use crate::image::Image;
+use crate::output::Output;
 use crate::real::Main;
 use crate::threads::Thread;
 
@@ -49,6 +50,7 @@ pub(crate) struct State {
     pub(crate) locations: FxHashMap<usize, LocationRef>,
     /// The global variables of the program.
     pub(crate) image: Image,
+    pub(crate) output: Output,
     /// The thread pointer of the OS thread that was about to call `main`.
     pub(crate) first_base: usize,
     /// Where `main` is.

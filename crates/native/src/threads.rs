@@ -5,14 +5,16 @@ use std::ops::Range;
 
 use fencepost_explore::Intent;
 use fencepost_memory::ThreadId;
-use fencepost_runtime::{Current, LocationRef, Outcomes, ProgramError, SpawnOptions, Step};
+use fencepost_runtime::{
+    Current, FailureKind, LocationRef, Outcomes, ProgramError, SpawnOptions, Step,
+};
 
 use crate::blocks::Block;
 use crate::hooks::hook;
 use crate::real::{self, Start};
 use crate::state::state;
 use crate::world::{Call, outside};
-use crate::{accesses, operations};
+use crate::{accesses, failures, operations};
 
 /// A thread of an execution.
 pub(crate) struct Thread {
@@ -122,18 +124,15 @@ pub(crate) fn run_main() {
         program.envp.expose_provenance(),
     ];
     let result = run(current, program.main as *const (), arguments);
-    end_program(current, result as c_int);
+    end_program(result as c_int);
 }
 
 /// The program ends with this status.
-fn end_program(current: Current, status: c_int) {
+fn end_program(status: c_int) {
     if status != 0 {
         let location = state().main_location;
-        current.fail(ProgramError::Panic {
-            thread: current.thread(),
-            message: format!("the program ends with status {status}"),
-            location: Some(location.into()),
-        });
+        let kind = FailureKind::ExitStatus(status);
+        failures::fail(kind, String::new(), Some(location.into()));
     }
 }
 
@@ -307,7 +306,7 @@ unsafe extern "C" fn yield_now_c11(returns_to: usize) {
 unsafe extern "C" fn exit_program(status: c_int, returns_to: usize) {
     let checked = || {
         let (current, _) = operations::begin(returns_to);
-        end_program(current, status);
+        end_program(status);
         end(current, 0)
     };
     // SAFETY: the argument is passed on.

@@ -233,6 +233,9 @@ fn announce_spawn(execution: &mut Execution, spawned: &SpawnedThread, location: 
     let parent = execution.running.thread;
     execution.slot_mut().visits.forget();
     execution.set_state(spawned.tokens.start, 1);
+    if execution.setup.tracks_memory {
+        execution.races.track();
+    }
     if execution.races.are_tracked() {
         execution.races.spawn(parent, spawned.thread);
     }

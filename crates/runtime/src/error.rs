@@ -1,6 +1,8 @@
 //! Errors of a checked program, misuse of the library, and requests to restart a check.
 
+use super::failures::{BadMemory, LeakedBlocks, LockMisuse, ProgramFailure, write_leaks};
 use super::location::OwnedLocation;
+use super::plain::AccessKind;
 use std::fmt;
 
 use fencepost_explore::Fault;
@@ -30,6 +32,33 @@ pub struct Race {
     pub second: RaceAccess,
 }
 
+/// One of the two accesses of a race on memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemoryRaceAccess {
+    /// The thread that accessed the memory.
+    pub thread: ThreadId,
+    /// How it did.
+    pub kind: AccessKind,
+    /// How many bytes it accessed.
+    pub size: u32,
+    /// The source location of the access.
+    pub location: Option<OwnedLocation>,
+}
+
+/// Two accesses to overlapping bytes that happens-before does not order: at least one is a write, and
+/// at least one is not atomic.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemoryRace {
+    /// The first byte that both access.
+    pub address: usize,
+    /// The name of the memory, such as `queue.head`.
+    pub name: Option<String>,
+    /// The access that was performed first.
+    pub first: MemoryRaceAccess,
+    /// The access at which the race was detected.
+    pub second: MemoryRaceAccess,
+}
+
 /// What went wrong in an execution.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -46,6 +75,16 @@ pub enum ProgramError {
     },
     /// A data race on a cell.
     Race(Box<Race>),
+    /// A data race on memory that is accessed by address.
+    MemoryRace(Box<MemoryRace>),
+    /// A thread failed in a way that ends a process.
+    Failed(Box<ProgramFailure>),
+    /// A heap block is used wrongly.
+    BadMemory(Box<BadMemory>),
+    /// Heap blocks were not freed by the end of the execution.
+    LeakedBlocks(Vec<LeakedBlocks>),
+    /// A lock is used wrongly.
+    LockMisuse(Box<LockMisuse>),
     /// A value was not dropped by the end of the execution.
     Leak {
         /// Its type, such as `Arc`.
@@ -149,6 +188,22 @@ impl fmt::Display for ProgramError {
                 "data race on the cell created at {}: {} and {}, and nothing orders them",
                 race.cell, race.first, race.second
             ),
+            ProgramError::MemoryRace(race) => {
+                write!(f, "data race on ")?;
+                match &race.name {
+                    Some(name) => write!(f, "`{name}`")?,
+                    None => write!(f, "memory at {:#x}", race.address)?,
+                }
+                write!(
+                    f,
+                    ": {} and {}, and nothing orders them",
+                    race.first, race.second
+                )
+            }
+            ProgramError::Failed(failure) => failure.fmt(f),
+            ProgramError::BadMemory(misuse) => misuse.fmt(f),
+            ProgramError::LeakedBlocks(leaks) => write_leaks(leaks, f),
+            ProgramError::LockMisuse(misuse) => misuse.fmt(f),
             ProgramError::Leak { what, location } => {
                 write!(f, "the {what} created at {location} was never dropped")
             }
@@ -190,6 +245,16 @@ impl fmt::Display for RaceAccess {
     }
 }
 
+impl fmt::Display for MemoryRaceAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} it", self.thread, self.kind.verb())?;
+        match &self.location {
+            Some(location) => write!(f, " at {location}"),
+            None => Ok(()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,6 +274,12 @@ mod tests {
             is_write,
             location: location(line),
         };
+        let memory_access = |thread, kind, location| MemoryRaceAccess {
+            thread: ThreadId(thread),
+            kind,
+            size: 8,
+            location,
+        };
         let messages = [
             (
                 ProgramError::Panic {
@@ -227,6 +298,26 @@ mod tests {
                 })),
                 "data race on the cell created at src/queue.rs:1:5: T1 writes at src/queue.rs:2:5 and \
                  T2 reads at src/queue.rs:3:5, and nothing orders them",
+            ),
+            (
+                ProgramError::MemoryRace(Box::new(MemoryRace {
+                    address: 0x1000,
+                    name: Some("head".to_owned()),
+                    first: memory_access(1, AccessKind::Free, Some(location(2))),
+                    second: memory_access(2, AccessKind::AtomicRead, None),
+                })),
+                "data race on `head`: T1 frees it at src/queue.rs:2:5 and T2 atomically reads it, and \
+                 nothing orders them",
+            ),
+            (
+                ProgramError::MemoryRace(Box::new(MemoryRace {
+                    address: 0x1000,
+                    name: None,
+                    first: memory_access(1, AccessKind::Allocation, None),
+                    second: memory_access(2, AccessKind::AtomicWrite, None),
+                })),
+                "data race on memory at 0x1000: T1 allocates it and T2 atomically writes it, and nothing \
+                 orders them",
             ),
             (
                 ProgramError::Leak {

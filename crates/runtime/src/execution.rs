@@ -19,6 +19,7 @@ use super::error::Stop;
 use super::location::LocationRef;
 use super::memory::ComparedMemory;
 use super::names::{CreatorId, LocalNames, Registry, SpawnedThread};
+use super::plain::PlainMemory;
 use super::races::Races;
 use super::recording::Recording;
 use super::setup::Setup;
@@ -146,6 +147,7 @@ pub(crate) struct Execution {
     pub(crate) names: LocalNames,
     pub(crate) buffers: StoreBuffers,
     pub(crate) races: Races,
+    pub(crate) plain: PlainMemory,
     pub(crate) statics: Statics,
     pub(crate) recording: Recording,
     pub(crate) teardown: Teardown,
@@ -178,6 +180,7 @@ impl Execution {
             objects: Objects::default(),
             buffers: StoreBuffers::new(setup.store_buffers),
             races: Races::default(),
+            plain: PlainMemory::default(),
             statics: Statics::default(),
             recording: Recording::new(!registry.insertions().is_empty()),
             teardown: Teardown::default(),
@@ -203,6 +206,7 @@ impl Execution {
         self.objects.by_pointer.clear();
         self.statics.initializer.clear();
         self.races.reset(serial);
+        self.plain.reset(serial);
         self.recording.reset();
         self.tracked_drops.clear();
         self.lock_uses.clear();

@@ -14,7 +14,7 @@
 //!    as a program of the explorer. `setup`: settings.
 //! 3. [`mapping`]: the memory events of each operation. `buffers`: store buffers. `insertions`:
 //!    fences that the program does not have.
-//! 4. [`races`] and [`cells`]: data races.
+//! 4. [`races`], [`cells`] and [`plain`]: data races.
 //! 5. [`names`]: deterministic ids, and names for reports. `location`: source locations.
 //! 6. [`mutex`], [`rwlock`], [`condvar`], [`barrier`]: the steps of locks. [`once`], [`locals`] and `statics`: one-time
 //!    initialization, thread-local values, statics.
@@ -22,8 +22,8 @@
 //!    `memory` and `arena`: whether it has changed the heap of the program.
 //! 8. `declared`, `waits`, `drops`, `writers` and `parking`: operations that are steps only if a thread can
 //!    observe the difference.
-//! 9. [`heartbeat`], `panics`, `overflow`, `foreign` and [`error`]: the watchdog's view, and what
-//!    can go wrong.
+//! 9. [`heartbeat`], `panics`, `overflow`, `foreign`, [`error`] and `failures`: the watchdog's view, and
+//!    what can go wrong.
 //! 10. `blocks`: memory that the next execution reuses.
 
 pub mod barrier;
@@ -38,6 +38,7 @@ pub mod names;
 pub mod object;
 pub mod once;
 pub mod operation;
+pub mod plain;
 pub mod races;
 pub mod runtime;
 pub mod rwlock;
@@ -52,6 +53,7 @@ mod current;
 mod declared;
 mod drops;
 mod execution;
+mod failures;
 mod foreign;
 mod insertions;
 mod location;
@@ -73,7 +75,11 @@ pub use blocks::free;
 pub use buffers::ThreadIdSpace;
 pub use coroutine::SpawnOptions;
 pub use drops::DropTracker;
-pub use error::{ProgramError, Race, RaceAccess, Restart, Stop};
+pub use error::{MemoryRace, MemoryRaceAccess, ProgramError, Race, RaceAccess, Restart, Stop};
+pub use failures::{
+    BadMemory, BadMemoryKind, BlockPosition, FailureKind, LeakedBlocks, LockMisuse, LockMisuseKind,
+    ProgramFailure, Signal, ThreadPlace,
+};
 pub use insertions::{Inserted, Insertion, Insertions};
 pub use location::{LocationRef, OwnedLocation, SourceLocation};
 pub use mapping::releases;

@@ -1,4 +1,4 @@
-//! Data races on cells, by the happens-before of C11.
+//! Happens-before clocks, and data races on cells, by the happens-before of C11.
 //!
 //! Neither the explorer nor the monitor sees accesses to cells: if happens-before orders them,
 //! their interleavings do not differ, and if not, that is the error. So one interleaving is enough
@@ -12,7 +12,8 @@
 //! (C++20: a later store of the same thread does not continue a sequence.)
 //!
 //! Nothing that happened before the creation of the first cell can order accesses to cells, so the
-//! clocks do not advance until then.
+//! clocks do not advance until then. For accesses to plain memory (`plain`) they advance from the
+//! first spawn on, which everything before it happens before.
 
 use std::sync::atomic::Ordering;
 
@@ -130,7 +131,19 @@ impl Races {
         self.cell_count = 0;
     }
 
-    /// Whether there are cells, so that the clocks advance.
+    /// Lets the clocks advance.
+    pub(crate) fn track(&mut self) {
+        self.are_tracked = true;
+    }
+
+    /// The thread's clock, by thread. It has an entry of its own.
+    #[inline]
+    pub(crate) fn clock(&mut self, thread: ThreadId) -> &[u32] {
+        &self.clocks(thread).now.0
+    }
+
+    /// Whether the clocks advance: there are cells, or there is memory to be checked and another
+    /// thread.
     #[inline]
     pub fn are_tracked(&self) -> bool {
         self.are_tracked

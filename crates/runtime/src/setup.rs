@@ -64,6 +64,8 @@ pub struct Setup {
     /// Whether the end of a scope and a wait of a channel may take the park token of their thread, as
     /// in `std`. This matters only if the thread parks later.
     pub do_waits_take_tokens: bool,
+    /// Whether the front end hands over the accesses to memory, to be checked for data races.
+    pub tracks_memory: bool,
     /// Whether a value that was not dropped by the end of the execution is an error.
     pub leak_check: bool,
     /// The thread ids of the program if stores wait in store buffers, as on the target; none
@@ -104,6 +106,7 @@ impl Default for Setup {
             are_destructors_late: false,
             do_waits_take_tokens: false,
             spurious_wakeups: true,
+            tracks_memory: false,
             leak_check: true,
             store_buffers: None,
             abandons_threads: false,

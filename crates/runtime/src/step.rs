@@ -7,6 +7,7 @@ use fencepost_explore::{OptimisticLoad, Touch, TouchKind};
 use fencepost_memory::{Access, Address, Operation, ThreadId};
 
 use super::buffers::Waited;
+use super::error::ProgramError;
 use super::execution::{Execution, Phase};
 use super::location::LocationRef;
 use super::mapping::{Events, Target};
@@ -34,6 +35,20 @@ impl<'execution> Step<'execution> {
             thread,
             location,
         }
+    }
+
+    /// Ends the execution after the operation.
+    #[cold]
+    pub(crate) fn fail(&mut self, error: ProgramError) {
+        if self.is_recorded() {
+            self.execution.fail(error.into());
+        }
+    }
+
+    /// The execution, and the thread that performs the operation.
+    #[inline]
+    pub(crate) fn parts(&mut self) -> (&mut Execution, ThreadId) {
+        (self.execution, self.thread)
     }
 
     /// The thread that performs the operation.
@@ -435,7 +450,7 @@ impl<'execution> Step<'execution> {
         }
     }
 
-    /// The happens-before clocks, if the execution has cells: for orders that `acquire` and
+    /// The happens-before clocks, if they advance: for orders that `acquire` and
     /// `release` cannot express.
     #[inline]
     pub fn races(&mut self) -> Option<&mut Races> {

@@ -8,11 +8,14 @@
 use std::sync::atomic::Ordering;
 
 use fencepost_explore::{Condition, Effect, Intent};
-use fencepost_memory::{Address, Operation};
+use fencepost_memory::{Address, Operation, ThreadId};
 
+use super::error::ProgramError;
 use super::location::LocationRef;
 use super::mapping::{Drains, releases};
 use super::operation::Current;
+use super::plain::{AccessKind, MemoryAccess, MemoryFinding};
+use super::races::Races;
 use super::step::Step;
 use super::threads::Outcomes;
 
@@ -29,6 +32,16 @@ pub trait Variable {
     fn state(&self, value: Self::Value) -> u64;
     /// The value with this number.
     fn value_of(&self, state: u64) -> Self::Value;
+
+    /// An access of an operation, for variables whose memory is accessed by plain accesses, too.
+    fn access(&self, _kind: AccessKind) -> Option<MemoryAccess> {
+        None
+    }
+
+    /// The error if such an access ends the execution.
+    fn error(&self, finding: MemoryFinding) -> ProgramError {
+        finding.into_error(|_| None, |_| None)
+    }
 }
 
 macro_rules! integers_of_std {
@@ -246,10 +259,9 @@ impl<V: Variable> Operand<'_, V> {
             if let Some(other) = forwarded.or_else(|| step.take_stale_read()) {
                 return self.variable.value_of(other);
             }
-            let thread = step.thread();
-            if let Some(races) = step.races() {
+            self.order(step, AccessKind::AtomicRead, |races, thread| {
                 races.load(thread, object, ordering);
-            }
+            });
             self.in_memory(step)
         })
     }
@@ -277,10 +289,9 @@ impl<V: Variable> Operand<'_, V> {
             step.write(object, self.variable.state(value));
             let events = step.target().store(object, ordering);
             step.emit(events, self.variable.state(value));
-            let thread = step.thread();
-            if let Some(races) = step.races() {
+            self.order(step, AccessKind::AtomicWrite, |races, thread| {
                 races.store(thread, object, ordering);
-            }
+            });
         });
     }
 
@@ -313,6 +324,8 @@ impl<V: Variable> Operand<'_, V> {
             if events.barrier.is_some() {
                 step.order_stores();
             }
+            // The clocks are told when it is committed.
+            self.order(step, AccessKind::AtomicWrite, |_, _| ());
         });
         current.buffer_store(
             object,
@@ -362,10 +375,9 @@ impl<V: Variable> Operand<'_, V> {
             let state = step.read(object);
             let events = step.target().failed_exchange(object, success);
             step.emit(events, state);
-            let thread = step.thread();
-            if let Some(races) = step.races() {
+            self.order(step, AccessKind::AtomicRead, |races, thread| {
                 races.load(thread, object, failure);
-            }
+            });
             Err(before)
         })
     }
@@ -377,9 +389,32 @@ impl<V: Variable> Operand<'_, V> {
         step.write(object, self.variable.state(value));
         let events = step.target().read_modify_write(object, ordering);
         step.emit(events, self.variable.state(value));
+        self.order(step, AccessKind::AtomicWrite, |races, thread| {
+            races.read_modify_write(thread, object, ordering);
+        });
+    }
+
+    /// Tells the clocks of happens-before of the operation, and compares it with plain accesses.
+    #[inline]
+    fn order(
+        self,
+        step: &mut Step<'_>,
+        kind: AccessKind,
+        order: impl FnOnce(&mut Races, ThreadId),
+    ) {
+        let access = self.variable.access(kind);
+        let time = match access {
+            Some(_) => step.access_time(),
+            None => 0,
+        };
         let thread = step.thread();
         if let Some(races) = step.races() {
-            races.read_modify_write(thread, object, ordering);
+            order(races, thread);
+        }
+        if let Some(access) = access {
+            if let Err(finding) = step.note_atomic_access(access, time) {
+                step.fail(self.variable.error(finding));
+            }
         }
     }
 }

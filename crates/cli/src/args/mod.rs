@@ -5,6 +5,7 @@ mod example;
 mod litmus;
 mod models;
 mod monitor;
+mod native;
 mod old_names;
 mod protocol;
 mod reproduce;
@@ -18,6 +19,7 @@ pub use example::{ExampleArguments, ExampleTarget};
 pub use litmus::{LitmusArguments, Witnesses};
 pub use models::PsoLocked;
 pub use monitor::{DEFAULT_MAX_FINDINGS, MonitorArguments, MonitorChoice};
+pub use native::{CcArguments, CheckArguments, Races, RunArguments};
 pub use protocol::{ConstantArgument, ProtocolArguments, TraceFormat};
 pub use reproduce::{ReproduceCommand, TsoCcArguments};
 pub use trace::{GenerateArguments, TraceCommand};
@@ -81,6 +83,14 @@ pub enum Command {
     /// Check one of the papers' programs, as published or fixed; without a name, list them
     #[command(after_help = format!("{}\n\n{}", example::HELP, exit::HELP))]
     Example(ExampleArguments),
+
+    /// Compile a C or C++ program and check it
+    #[command(after_help = format!("{}\n\n{}", native::CC_HELP, exit::HELP))]
+    Cc(CcArguments),
+
+    /// Check an executable that was made with fencepost-cc or fencepost-cxx
+    #[command(after_help = format!("{}\n\n{}", native::RUN_HELP, exit::HELP))]
+    Run(RunArguments),
 
     /// Find all final states of litmus tests under a memory model
     #[command(after_help = format!("{}\n\n{}", litmus::HELP, exit::HELP))]

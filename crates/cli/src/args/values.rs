@@ -31,6 +31,29 @@ pub fn workers(text: &str) -> Result<u16, String> {
     })
 }
 
+/// Parses a number of worker threads of a check, or `all`, as the variable has it.
+pub fn workers_or_all(text: &str) -> Result<String, String> {
+    match text {
+        "all" => Ok(text.to_owned()),
+        _ => match workers(text)? {
+            number if number <= MOST_CHECKERS => Ok(number.to_string()),
+            _ => Err(format!("expected at most {MOST_CHECKERS}, or `all`")),
+        },
+    }
+}
+
+/// The most worker threads of a check.
+const MOST_CHECKERS: u16 = 1024;
+
+/// Parses the size of a thread's stack.
+pub fn stack_size(text: &str) -> Result<usize, String> {
+    let bytes = size(text)?;
+    match (16 << 10..=1 << 30).contains(&bytes) {
+        true => Ok(bytes),
+        false => Err("expected a size from 16K to 1G".to_owned()),
+    }
+}
+
 /// Parses a number of bytes with an optional unit.
 pub fn size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -86,6 +109,17 @@ mod tests {
         assert!(size("4X").unwrap_err().contains("unknown unit `X`"));
         assert!(size("G").is_err());
         assert!(size("99999999999T").is_err());
+    }
+
+    #[test]
+    fn settings_of_checks_have_their_ranges() {
+        assert_eq!(workers_or_all("all"), Ok("all".into()));
+        assert_eq!(workers_or_all("1024"), Ok("1024".into()));
+        assert!(workers_or_all("1025").is_err());
+        assert!(workers_or_all("0").is_err());
+        assert_eq!(stack_size("16K"), Ok(16_384));
+        assert!(stack_size("16383").is_err());
+        assert!(stack_size("2G").is_err());
     }
 
     #[test]

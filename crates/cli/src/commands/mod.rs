@@ -8,12 +8,15 @@ use fencepost_trace::{Limits, ReadError, TraceReader};
 
 use crate::exit::Failure;
 
+pub mod cc;
 pub mod demo;
 pub mod example;
 pub mod litmus;
 pub mod monitor;
+mod native;
 pub mod protocol;
 pub mod reproduce;
+pub mod run;
 pub mod shell;
 pub mod trace;
 

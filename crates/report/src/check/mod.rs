@@ -61,6 +61,7 @@ mod diagnosis;
 pub mod fences;
 mod finding;
 mod interleaving;
+mod output;
 pub mod problem;
 pub mod progress;
 mod refusal;
@@ -77,6 +78,7 @@ mod words;
 use fencepost_memory::{Buffering, MemoryModel};
 
 pub use actions::{Action, BarrierOrigin};
+pub use output::{program_output, program_output_json};
 pub use problem::{
     Awaited, Buffers, CheckFinding, Consequence, Holder, Obstacle, PlannedOperation, Problem,
     RaceAccess, RacedCell, ScheduleMismatch, Unexplored, Unreproduced, Wait,
