@@ -1,5 +1,6 @@
 //! Single cases. `random` has random traces.
 
+mod executions;
 mod random;
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
