@@ -41,6 +41,8 @@ pub(crate) fn plan(
         let option = option.to_string_lossy().into_owned();
         return Err(DriverError::Static { option });
     }
+    let inputs = line.inputs().map(|input| Path::new(&input.path));
+    refuse_overwriting(line.output.as_deref().map(Path::new), inputs)?;
     let runtime = match line.is_partial_link {
         true => None,
         false => Some(runtime()?),
@@ -68,6 +70,22 @@ pub(crate) fn plan(
         commands,
         _folder: folder,
     })
+}
+
+/// Fails if the output is one of the inputs: the compiler itself sees the object in its place.
+pub(crate) fn refuse_overwriting<'p>(
+    output: Option<&Path>,
+    mut inputs: impl Iterator<Item = &'p Path>,
+) -> Result<(), DriverError> {
+    let Some(output) = output.and_then(|output| output.canonicalize().ok()) else {
+        return Ok(());
+    };
+    match inputs.find(|input| input.canonicalize().is_ok_and(|input| input == output)) {
+        Some(path) => Err(DriverError::Overwritten {
+            path: path.to_owned(),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// What is added where a source is compiled.

@@ -114,6 +114,38 @@ fn options_that_cannot_be() {
 }
 
 #[test]
+fn inputs_are_not_overwritten() {
+    let Some(lab) = Lab::new("bad-output") else {
+        return;
+    };
+    lab.file("a.c", PROGRAM);
+    lab.run(&["fencepost-cc", "a.c", "-o", "a"]);
+    refused(
+        &lab,
+        &["fencepost", "cc", "a.c", "-o", "a.c"],
+        "error: a.c is an input, and would be overwritten\n",
+    );
+    refused(
+        &lab,
+        &["fencepost", "cc", "a.c", "--output", "./a.c"],
+        "error: a.c would be overwritten",
+    );
+    refused(
+        &lab,
+        &["fencepost", "run", "--output", "a", "./a"],
+        "error: ./a would be overwritten",
+    );
+    let output = lab.output(&["fencepost-cc", "a.c", "-o", "a.c"]);
+    assert_eq!(code(&output), 1);
+    assert!(
+        stderr(&output).contains("a.c is an input, and would be overwritten"),
+        "{output:?}"
+    );
+    assert!(lab.has("a.c", PROGRAM));
+    assert_eq!(code(&lab.output(&["./a"])), 7);
+}
+
+#[test]
 fn machines_without_a_compiler_or_the_runtime() {
     let Some(lab) = Lab::new("bad-machine") else {
         return;
