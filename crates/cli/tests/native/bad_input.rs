@@ -6,11 +6,10 @@ use super::*;
 fn refused<S: AsRef<OsStr>>(lab: &Lab, words: &[S], message: &str) {
     let output = lab.output(words);
     assert_eq!(code(&output), 2, "{output:?}");
-    assert!(
-        stderr(&output).starts_with(message),
-        "{message}: {output:?}"
-    );
-    assert!(!stderr(&output).contains("panicked"), "{output:?}");
+    // The compiler may repeat what is in a file.
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with(message), "{message}: {output:?}");
+    assert!(!said.contains("panicked"), "{output:?}");
 }
 
 #[test]
