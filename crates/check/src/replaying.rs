@@ -283,6 +283,9 @@ impl FromStr for ReplaySchedule {
     }
 }
 
+/// Where a command has room for the option that replays a schedule, if that is not at its end.
+const REPLAY_PLACE: &str = "{replay}";
+
 /// How the findings of a session are replayed.
 #[derive(Debug)]
 pub(super) struct Replaying {
@@ -326,7 +329,11 @@ impl Replaying {
     /// The command that replays a schedule by running the test again. None outside of tests.
     pub(super) fn command(&self, schedule: &str) -> Option<String> {
         if let Some(command) = &self.command {
-            return Some(format!("{command} --replay {}", shell_word(schedule)));
+            let option = format!("--replay {}", shell_word(schedule));
+            return Some(match command.contains(REPLAY_PLACE) {
+                true => command.replace(REPLAY_PLACE, &option),
+                false => format!("{command} {option}"),
+            });
         }
         let invocation = self.invocation.as_ref()?;
         Some(invocation.command(schedule, self.stride.is_some()))

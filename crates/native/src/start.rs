@@ -147,6 +147,9 @@ pub(crate) fn refuse(why: &str) -> ! {
 
 /// Ends the process at once: destructors of the program would find its memory as an execution has left it.
 fn exit_process(code: c_int) -> ! {
+    // Who watches the process must not take the end of the program for a result.
+    let is_watched = std::env::var_os("FENCEPOST_WATCHED").is_some();
+    let code = if is_watched { 160 + code } else { code };
     // SAFETY: it has no preconditions.
     unsafe { libc::_exit(code) }
 }

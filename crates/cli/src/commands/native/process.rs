@@ -100,6 +100,7 @@ pub fn run(watched: &Watched<'_>, result: &ResultFile) -> Result<u8, Failure> {
     command.arg0(watched.name).args(watched.arguments);
     command.envs(watched.variables.iter().map(|(name, value)| (name, value)));
     command.env("FENCEPOST_COMMAND", &watched.command);
+    command.env("FENCEPOST_WATCHED", "1");
     // No function is looked up while the program runs: it would be a write that no execution undoes.
     command.env("LD_BIND_NOW", "1");
     // Ctrl-C in a terminal is for a whole group, and would come twice.
@@ -156,11 +157,16 @@ fn cannot_start(watched: &Watched<'_>, error: &io::Error) -> Failure {
     ))
 }
 
+/// What the exit codes of a watched check have in addition.
+const RESULT: u8 = 128 + 32;
+
 /// The exit code of the check, unless the process ended without a result.
 fn exit_code(status: ExitStatus, name: &Path) -> Result<u8, Failure> {
     let name = name.display();
     let code = status.code().and_then(|code| u8::try_from(code).ok());
-    match code {
+    // The library adds it, so that a program that ends by itself does not look like a result.
+    let of_check = code.and_then(|code| code.checked_sub(RESULT));
+    match of_check {
         Some(
             code @ (exit::NO_VIOLATION
             | exit::VIOLATION
@@ -169,6 +175,9 @@ fn exit_code(status: ExitStatus, name: &Path) -> Result<u8, Failure> {
             | exit::INTERNAL
             | exit::INTERRUPTED),
         ) => return Ok(code),
+        _ => {}
+    }
+    match code {
         Some(127) => {
             return Err(Failure::BadInput(format!(
                 "error: {name} did not start: see the message of the dynamic linker above\n\
