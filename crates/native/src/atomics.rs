@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use fencepost_memory::Address;
 use fencepost_runtime::plain::{AccessKind, MemoryAccess, MemoryFinding};
-use fencepost_runtime::{Current, LocationRef, Operand, ProgramError, Variable, fence};
+use fencepost_runtime::{Current, LocationRef, Operand, ProgramError, Step, Variable, fence};
 
 use crate::failures;
 
@@ -126,6 +126,62 @@ impl<W: Word> Variable for Memory<W> {
     fn error(&self, finding: MemoryFinding) -> ProgramError {
         failures::race(finding)
     }
+}
+
+/// A word of memory as an atomic variable, for an operation of another kind.
+pub(crate) struct AtomicWord {
+    memory: Memory<u32>,
+    object: Address,
+}
+
+/// The word at an address.
+pub(crate) fn word_at(current: Current, address: usize, returns_to: usize) -> AtomicWord {
+    let memory: Memory<u32> = Memory {
+        place: std::ptr::with_exposed_provenance_mut(address),
+        returns_to,
+    };
+    let value = || memory.get().state();
+    let object = object_at(current, address, u32::KIND, u32::SIZE, value);
+    let word = AtomicWord { memory, object };
+    word.operand().bring_up_to_date(current);
+    word
+}
+
+impl AtomicWord {
+    fn operand(&self) -> Operand<'_, Memory<u32>> {
+        Operand {
+            variable: &self.memory,
+            object: self.object,
+        }
+    }
+
+    /// Its value in a step.
+    pub(crate) fn value_in(&self, step: &mut Step<'_>) -> u32 {
+        self.operand().in_memory(step)
+    }
+
+    /// Records that a step reads it.
+    pub(crate) fn read_in(&self, step: &mut Step<'_>) {
+        step.read(self.object);
+    }
+}
+
+/// Exchanges a byte of the program.
+pub(crate) fn exchange_byte(
+    place: *mut u8,
+    value: u8,
+    order: Ordering,
+    (current, location): (Current, LocationRef),
+    returns_to: usize,
+) {
+    let memory = Memory { place, returns_to };
+    let before = || memory.get().state();
+    let object = object_at(current, place.addr(), u8::KIND, u8::SIZE, before);
+    let operand = Operand {
+        variable: &memory,
+        object,
+    };
+    operand.modify(current, order, location, |_| value);
 }
 
 /// The ordering with this number.

@@ -16,7 +16,7 @@ use crate::world::outside;
 use crate::{accesses, operations, real};
 
 /// Where a hook returns to, in the source.
-fn place(returns_to: usize) -> Option<OwnedLocation> {
+pub(crate) fn place(returns_to: usize) -> Option<OwnedLocation> {
     Some(state().location(returns_to).into())
 }
 
@@ -93,6 +93,20 @@ pub(crate) fn bad_access(
         is_write: access.kind == AccessKind::Write,
         ..of_block(kind, current.thread(), wrong.block.as_ref())
     }))
+}
+
+/// Ends the execution if a function is given memory of the heap that is no block.
+pub(crate) fn check_access(current: Current, address: usize, size: usize, returns_to: usize) {
+    let result = crate::memory::heap().check(address, size);
+    if let Err(wrong) = result {
+        let access = MemoryAccess {
+            address,
+            place: returns_to as u64,
+            size: size as u32,
+            kind: AccessKind::Read,
+        };
+        current.fail(bad_access(current, &access, &wrong));
+    }
 }
 
 /// Ends the execution because of a block that cannot be freed.

@@ -45,16 +45,49 @@ pub(crate) fn object_at(
     size: u8,
     value: impl FnOnce() -> u64,
 ) -> Address {
+    let name = || name_of(address);
+    known_or((address, kind, size), current, value, name)
+}
+
+/// What reports call an address.
+pub(crate) fn name_of(address: usize) -> String {
+    format!("{address:#x}")
+}
+
+/// An object of another kind that belongs to something at an address, and is known by a number that no address of an object
+/// is. Its state is 0 at first.
+pub(crate) fn object_named(
+    current: Current,
+    number: usize,
+    kind: &'static str,
+    relation: &str,
+) -> Address {
+    let name = || format!("{relation} {}", name_of(number - 1));
+    known_or((number, kind, 0), current, || 0, name)
+}
+
+/// An object that a program has once: its name is its kind. Its state is 0 at first.
+pub(crate) fn object_global(current: Current, kind: &'static str) -> Address {
+    let number = kind.as_ptr().addr();
+    known_or((number, kind, 0), current, || 0, || kind.to_owned())
+}
+
+/// The object that is known in this execution, or else a new one.
+#[inline]
+fn known_or(
+    (address, kind, size): (usize, &'static str, u8),
+    current: Current,
+    value: impl FnOnce() -> u64,
+    name: impl FnOnce() -> String,
+) -> Address {
     let state = state();
-    let execution = state.execution;
+    let (execution, location) = (state.execution, state.main_location);
     if let Some(known) = state.objects.get(&address) {
         if known.execution == execution && known.size == size {
             return known.object;
         }
     }
-    let location = state.main_location;
     drop(state);
-    let name = || format!("{address:#x}");
     let object = current.object_in_memory(address, kind, value(), name, location);
     let known = Known {
         execution,

@@ -11,11 +11,12 @@ use rustc_hash::FxHashMap;
 
 use crate::blocks::Layout;
 use crate::image::Image;
+use crate::locals::Keys;
 use crate::objects::is_of_program;
 use crate::output::Output;
 use crate::real::{self, Main};
 use crate::state::{self, Program, State};
-use crate::{accesses, memory, threads, world};
+use crate::{accesses, locks, memory, threads, world};
 
 /// The variable that asks for a check: `text` or `json`.
 pub(crate) const REQUEST: &str = "FENCEPOST_NATIVE";
@@ -72,6 +73,8 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         blocks: Vec::new(),
         threads: Vec::new(),
         objects: FxHashMap::default(),
+        locks: locks::Known::default(),
+        keys: Keys::default(),
         locations: FxHashMap::default(),
         main_location: location,
         image,
