@@ -117,12 +117,17 @@ fn run(current: Current, function: *const (), arguments: [usize; 3]) {
     let thread = current.thread().index();
     let returned = call_with(current, function, arguments, true);
     // A destructor may end the program, but not the thread once more.
-    match std::mem::replace(&mut state().threads[thread].left, Left::Returned) {
+    let left = take_left(thread);
+    match left {
         Left::Returned if thread != 0 => end_thread(current, returned),
         Left::Returned => exit_with(current, returned as c_int),
         Left::Thread(result) => end_thread(current, result),
         Left::Program(status) => exit_with(current, status),
     }
+}
+
+fn take_left(thread: usize) -> Left {
+    std::mem::take(&mut state().threads[thread].left)
 }
 
 /// The function of the calling thread has returned this.
@@ -131,7 +136,7 @@ fn end_thread(current: Current, result: usize) {
     state().threads[thread].result = result;
     locals::drop_variables(current);
     locals::drop_values(current);
-    let left = std::mem::replace(&mut state().threads[thread].left, Left::Returned);
+    let left = take_left(thread);
     if let Left::Program(status) = left {
         exit_with(current, status);
     }

@@ -53,7 +53,7 @@ unsafe extern "C-unwind" fn system_call(
         || None,
     );
     // SAFETY: the arguments are passed on.
-    let result = result.unwrap_or_else(|| unsafe { raw(number, [a, b, c, d, e, f]) });
+    let result = result.unwrap_or_else(|| unsafe { kernel(number, [a, b, c, d, e, f]) });
     if (-4095..0).contains(&result) {
         set_errno(-result as c_int);
         return -1;
@@ -65,7 +65,7 @@ unsafe extern "C-unwind" fn system_call(
 ///
 /// # Safety
 /// As of the call.
-unsafe fn raw(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> c_long {
+pub(crate) unsafe fn kernel(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> c_long {
     let result;
     // SAFETY: the promise of the caller.
     unsafe {

@@ -9,7 +9,7 @@
 mod barrier;
 pub(crate) mod c11;
 mod condvar;
-mod futex;
+pub(crate) mod futex;
 mod guard;
 mod mutex;
 mod once;
@@ -81,6 +81,8 @@ struct Kind {
 #[derive(Clone, Copy)]
 struct Lock {
     current: Current,
+    /// The calling thread: the execution does not say in the middle of a step.
+    thread: ThreadId,
     location: LocationRef,
     address: usize,
     kind: Kind,
@@ -94,6 +96,7 @@ impl Lock {
         failures::check_access(current, address, kind.size, returns_to);
         Lock {
             current,
+            thread: current.thread(),
             location,
             address,
             kind,
@@ -148,7 +151,7 @@ impl Lock {
 
     /// What a lock has in its memory for the calling thread.
     fn own_number(self) -> u32 {
-        number_of(self.current.thread())
+        number_of(self.thread)
     }
 
     /// Destroys it in a step, which calls `mark`. It returns who holds the lock, if anybody does.
@@ -169,7 +172,7 @@ impl Lock {
         if let Some(holder) = holder {
             self.misuse(LockMisuseKind::DestroyedWhileHeld { holder });
         }
-        let by = (current.thread(), self.returns_to);
+        let by = (self.thread, self.returns_to);
         known(|known| known.destroyed.insert(self.address, by));
         0
     }
@@ -192,7 +195,7 @@ impl Lock {
         self.current.fail(ProgramError::LockMisuse(Box::new(LockMisuse {
             kind,
             lock: format!("{} `{}`", self.kind.words, name_of(self.address)),
-            thread: self.current.thread(),
+            thread: self.thread,
             location: place(self.returns_to),
         })))
     }

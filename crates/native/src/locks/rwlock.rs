@@ -95,7 +95,7 @@ impl RwLock {
         if self.is_writer() && !matches!(how, How::Tries) {
             return libc::EDEADLK;
         }
-        let (steps, thread) = (self.steps(), self.0.current.thread());
+        let (steps, thread) = (self.steps(), self.0.thread);
         let take = || {
             if !self.is_valid() {
                 return Some(false);
@@ -150,7 +150,7 @@ impl RwLock {
     }
 
     fn unlock(self) -> c_int {
-        let thread = self.0.current.thread();
+        let thread = self.0.thread;
         let (steps, current, location) = (self.steps(), self.0.current, self.0.location);
         let is_reader = self.with_readers(|readers| readers.contains(&thread));
         if self.is_writer() {
