@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use super::checker::{Checker, Strategy};
 
 /// Increase this whenever [`Contents`] changes. Formats up to 4 were text.
-const FORMAT_VERSION: u32 = 8;
+const FORMAT_VERSION: u32 = 9;
 
 /// Distinguishes a check from others.
 #[derive(Clone, Copy)]
@@ -244,12 +244,13 @@ impl CheckpointFile {
 
 impl CheckpointFile {
     /// What decides how the program behaves, besides the explorer's settings.
-    fn facts(&self, setup: Setup) -> [(&'static str, String); 8] {
+    fn facts(&self, setup: Setup) -> [(&'static str, String); 9] {
         // Lists all fields, so that a new one is not forgotten.
         let Setup {
             target,
             stack_size,
             spurious_wakeups,
+            tracks_memory,
             leak_check,
             store_buffers,
             are_ends_visible: _,
@@ -261,7 +262,6 @@ impl CheckpointFile {
             do_waits_take_tokens: _,
             keeps_first_values: _,
             abandons_threads: _,
-            tracks_memory: _,
             max_steps: _,
         } = setup;
         let switch = |is_on| if is_on { "on" } else { "off" }.to_owned();
@@ -270,6 +270,7 @@ impl CheckpointFile {
             ("stack_size", stack_size.to_string()),
             ("spurious_wakeups", switch(spurious_wakeups)),
             ("leak_check", switch(leak_check)),
+            ("races_on_memory", switch(tracks_memory)),
             ("store_buffers", switch(store_buffers.is_some())),
             ("executable", executable().to_owned()),
             ("program", format!("{:?}", self.check.program)),

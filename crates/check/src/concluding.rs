@@ -32,6 +32,7 @@ impl Session {
         let (declared, waits): (Vec<_>, Vec<_>) = blocked.partition(|at| declared.contains(at));
         let summary = CheckSummary {
             executions: report.executions,
+            pruned: report.pruned,
             steps: report.steps,
             abandoned: report.abandoned,
             problems: report.violations + report.faults,
@@ -181,6 +182,9 @@ impl Session {
         }
         if !checker.setup.spurious_wakeups {
             all.push(Assumption::NoSpuriousWakeups);
+        }
+        if let Some((low, high)) = self.registry.open_values() {
+            all.push(Assumption::OpenValues { low, high });
         }
         for (place, insertion) in &checker.inserted_fences {
             all.push(Assumption::InsertedFence {

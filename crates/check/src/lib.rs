@@ -23,6 +23,7 @@ mod environment;
 mod fences;
 mod invocation;
 mod naming;
+mod native_problems;
 mod outcome;
 mod problems;
 mod progress;

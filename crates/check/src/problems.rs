@@ -7,12 +7,13 @@ use fencepost_memory::{Access, Address, LocationId, Operation, ThreadId};
 use fencepost_monitor::explain_interleaving;
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{
-    Awaited, Buffers, CheckFinding, Gap, Holder, PlannedOperation, Problem, RaceAccess, RacedCell,
-    ScheduleMismatch, Unreproduced, Wait,
+    AccessKind, Awaited, Buffers, CheckFinding, Gap, Holder, PlannedOperation, Problem, RaceAccess,
+    RacedCell, ScheduleMismatch, Unreproduced, Wait,
 };
 
 use super::checker::Checker;
 use super::naming::{opened, source_position};
+use super::native_problems;
 use super::showing::Showing;
 use fencepost_runtime::names::{
     BARRIER_OPENING, END_TOKEN, PARK_TOKEN, START_TOKEN, WAIT_TOKEN, WAITING_WRITERS, derive_name,
@@ -20,7 +21,7 @@ use fencepost_runtime::names::{
 use fencepost_runtime::names::{is_release, is_written};
 use fencepost_runtime::{OwnedLocation, ProgramError, Race};
 
-fn position(place: &OwnedLocation) -> SourcePosition {
+pub(super) fn position(place: &OwnedLocation) -> SourcePosition {
     SourcePosition::new(place.file.clone(), place.line, place.column)
 }
 
@@ -172,7 +173,11 @@ impl Translator<'_> {
             ProgramError::Race(race) => {
                 let access = |access: &fencepost_runtime::RaceAccess| RaceAccess {
                     thread: access.thread,
-                    writes: access.is_write,
+                    kind: match access.is_write {
+                        true => AccessKind::Write,
+                        false => AccessKind::Read,
+                    },
+                    size: None,
                     location: Some(position(&access.location)),
                 };
                 Problem::Race {
@@ -181,6 +186,11 @@ impl Translator<'_> {
                     second: access(&race.second),
                 }
             }
+            ProgramError::MemoryRace(race) => native_problems::race(race),
+            ProgramError::Failed(failure) => native_problems::failed(failure),
+            ProgramError::BadMemory(misuse) => native_problems::bad_memory(misuse),
+            ProgramError::LeakedBlocks(leaks) => native_problems::leaked_blocks(leaks),
+            ProgramError::LockMisuse(misuse) => native_problems::lock_misuse(misuse),
             ProgramError::Leak { what, location } => Problem::Leak {
                 kind: what.to_string(),
                 name: self.name_of(what, location),
@@ -317,6 +327,7 @@ impl Translator<'_> {
             Intent::Join(thread) => Awaited::ThreadEnd(thread),
             Intent::SpinHint => Awaited::Change,
             Intent::Local => Awaited::Turn,
+            Intent::Stopped => Awaited::Nothing,
         }
     }
 
@@ -359,6 +370,7 @@ impl Translator<'_> {
             Intent::Join(thread) => PlannedOperation::Join(thread),
             Intent::SpinHint => PlannedOperation::SpinHint,
             Intent::Local => PlannedOperation::Fence,
+            Intent::Stopped => PlannedOperation::Stopped,
         }
     }
 }

@@ -75,4 +75,9 @@ fn the_guide_shows_the_examples() {
         let code = read(&format!("docs/examples/{example}"));
         assert!(guide.contains(&code), "{example} differs from the guide");
     }
+    let page = read("docs/c/programs.md");
+    assert!(
+        page.contains(&read("docs/c/dekker.c")),
+        "dekker.c differs from the page"
+    );
 }

@@ -13,9 +13,19 @@ const DYNAMIC: u64 = 2;
 const TAG_END: u64 = 0;
 const TAG_NEEDED: u64 = 1;
 const TAG_STRINGS: u64 = 5;
+const TAG_STRINGS_SIZE: u64 = 10;
 
-/// The shared libraries that an x86-64 executable asks for by itself. None if the file is no such executable.
-pub fn needed_libraries(path: &Path) -> Option<Vec<Vec<u8>>> {
+/// What an executable is linked with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Linked {
+    /// The shared libraries that it asks for by itself.
+    pub libraries: Vec<Vec<u8>>,
+    /// Whether the C library calls its `main`.
+    pub starts_as_usual: bool,
+}
+
+/// What an x86-64 executable is linked with. None if the file is no such executable.
+pub fn linked_with(path: &Path) -> Option<Linked> {
     let file = File::open(path)
         .ok()
         .filter(|file| file.metadata().is_ok_and(|m| m.is_file()))?;
@@ -44,7 +54,10 @@ pub fn needed_libraries(path: &Path) -> Option<Vec<Vec<u8>>> {
     }
     let Some(dynamic) = segments.iter().find(|segment| segment.kind == DYNAMIC) else {
         // Linked statically.
-        return Some(Vec::new());
+        return Some(Linked {
+            libraries: Vec::new(),
+            starts_as_usual: false,
+        });
     };
     let table = read(&file, dynamic.offset, dynamic.size)?;
     let entries = table
@@ -54,12 +67,23 @@ pub fn needed_libraries(path: &Path) -> Option<Vec<Vec<u8>>> {
         .map_while(|(tag, value)| Some((tag?, value?)))
         .take_while(|(tag, _)| *tag != TAG_END)
         .collect();
-    let strings = entries.iter().find(|(tag, _)| *tag == TAG_STRINGS);
-    let strings = offset_of(strings?.1, &segments)?;
+    let value = |wanted| {
+        entries
+            .iter()
+            .find(|(tag, _)| *tag == wanted)
+            .map(|(_, value)| *value)
+    };
+    let strings = offset_of(value(TAG_STRINGS)?, &segments)?;
+    let names = read(&file, strings, value(TAG_STRINGS_SIZE)?)?;
     let needed = entries.iter().filter(|(tag, _)| *tag == TAG_NEEDED);
-    needed
-        .map(|(_, at)| string(&file, strings.checked_add(*at)?))
-        .collect()
+    Some(Linked {
+        libraries: needed
+            .map(|(_, at)| string(&names, *at))
+            .collect::<Option<_>>()?,
+        starts_as_usual: names
+            .split(|byte| *byte == 0)
+            .any(|name| name == b"__libc_start_main"),
+    })
 }
 
 struct Segment {
@@ -98,11 +122,10 @@ fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
 }
 
 /// A string that ends with a zero.
-fn string(file: &File, at: u64) -> Option<Vec<u8>> {
-    let mut bytes = [0; 4096];
-    let count = file.read_at(&mut bytes, at).ok()?;
-    let end = bytes[..count].iter().position(|byte| *byte == 0)?;
-    Some(bytes[..end].to_vec())
+fn string(names: &[u8], at: u64) -> Option<Vec<u8>> {
+    let rest = names.get(usize::try_from(at).ok()?..)?;
+    let end = rest.iter().position(|byte| *byte == 0)?;
+    Some(rest[..end].to_vec())
 }
 
 #[cfg(test)]
@@ -113,7 +136,9 @@ mod tests {
     #[test]
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     fn this_test_needs_the_c_library() {
-        let needed = needed_libraries(&std::env::current_exe().unwrap()).unwrap();
+        let linked = linked_with(&std::env::current_exe().unwrap()).unwrap();
+        assert!(linked.starts_as_usual);
+        let needed = &linked.libraries;
         assert!(
             needed.iter().any(|name| name.starts_with(b"libc.so")),
             "{needed:?}"
@@ -131,22 +156,22 @@ mod tests {
         for (at, byte) in bytes.iter().enumerate().take(2048) {
             opened.write_all_at(&[!byte], at as u64).unwrap();
             // It must come back.
-            let _ = needed_libraries(&file);
+            let _ = linked_with(&file);
             opened.write_all_at(&[*byte], at as u64).unwrap();
         }
         for length in [0, 3, 63, 64, 100, 500] {
             opened.set_len(length).unwrap();
             opened.write_all_at(&bytes[..length as usize], 0).unwrap();
-            assert_eq!(needed_libraries(&file), None, "{length} bytes");
+            assert_eq!(linked_with(&file), None, "{length} bytes");
         }
     }
 
     #[test]
     fn other_files_are_no_executables() {
         let folder = TemporaryFolder::new().unwrap();
-        assert_eq!(needed_libraries(folder.path()), None);
+        assert_eq!(linked_with(folder.path()), None);
         let file = folder.path().join("script");
         std::fs::write(&file, "#!/bin/sh\nexit 0\n".repeat(50)).unwrap();
-        assert_eq!(needed_libraries(&file), None);
+        assert_eq!(linked_with(&file), None);
     }
 }

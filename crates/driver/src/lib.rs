@@ -12,7 +12,7 @@
 //! A command that compiles and links at once is therefore taken apart.
 //!
 //! Read in this order: [`Compiler`] (which compiler), `command_line` (what its arguments mean), `steps` (what is run
-//! instead), `wrapper` (a whole command), `program` (`fencepost cc`), [`find_runtime`] and [`needed_libraries`].
+//! instead), `wrapper` (a whole command), `program` (`fencepost cc`), [`find_runtime`] and [`linked_with`].
 #![cfg(unix)]
 
 mod command_line;
@@ -29,7 +29,7 @@ mod words;
 mod wrapper;
 
 pub use compiler::{Compiler, Language};
-pub use elf::needed_libraries;
+pub use elf::{Linked, linked_with};
 pub use error::DriverError;
 pub use program::{Program, build};
 pub use runtime::{RUNTIME_FILE, find_runtime};

@@ -48,6 +48,8 @@ pub fn build(
     for input in &inputs {
         check(input)?;
     }
+    let paths = inputs.iter().map(|input| Path::new(&input.path));
+    steps::refuse_overwriting(Some(program.output), paths)?;
     let runtime = runtime::find_runtime()?;
     let folder = TemporaryFolder::new()?;
     let is_cxx = inputs.iter().any(|input| input.kind() == Kind::Cxx);

@@ -10,7 +10,7 @@ use fencepost_runtime::{Current, LocationRef, Operand, ProgramError, Step, Varia
 use crate::failures;
 
 use crate::hooks::hook;
-use crate::operations::{begin, object_at};
+use crate::operations::{begin, variable_at};
 use crate::world::outside;
 
 /// The memory of an atomic variable.
@@ -19,14 +19,15 @@ struct Memory<W> {
     place: *mut W,
     /// Where the operation returns to.
     returns_to: usize,
+    /// Whether its values have a sign.
+    has_sign: bool,
 }
 
 /// An integer that an atomic variable can have.
 trait Word: Copy + PartialEq {
-    const KIND: &'static str;
     const SIZE: u8 = size_of::<Self>() as u8;
 
-    fn state(self) -> u64;
+    fn state(self, has_sign: bool) -> u64;
     fn from_state(state: u64) -> Self;
     /// The operations outside of a check.
     unsafe fn load(place: *mut Self, ordering: Ordering) -> Self;
@@ -36,13 +37,14 @@ trait Word: Copy + PartialEq {
 }
 
 macro_rules! words {
-    ($($word:ident $signed:ident $atomic:ident $kind:ident;)*) => {
+    ($($word:ident $signed:ident $atomic:ident;)*) => {
         $(
             impl Word for $word {
-                const KIND: &'static str = stringify!($kind);
-
-                fn state(self) -> u64 {
-                    self as $signed as u64
+                fn state(self, has_sign: bool) -> u64 {
+                    match has_sign {
+                        true => self as $signed as u64,
+                        false => u64::from(self),
+                    }
                 }
 
                 fn from_state(state: u64) -> Self {
@@ -87,10 +89,10 @@ macro_rules! words {
 }
 
 words! {
-    u8 i8 AtomicU8 AtomicI8;
-    u16 i16 AtomicU16 AtomicI16;
-    u32 i32 AtomicU32 AtomicI32;
-    u64 u64 AtomicU64 AtomicU64;
+    u8 i8 AtomicU8;
+    u16 i16 AtomicU16;
+    u32 i32 AtomicU32;
+    u64 i64 AtomicU64;
 }
 
 impl<W: Word> Variable for Memory<W> {
@@ -107,7 +109,7 @@ impl<W: Word> Variable for Memory<W> {
     }
 
     fn state(&self, value: W) -> u64 {
-        value.state()
+        value.state(self.has_sign)
     }
 
     fn value_of(&self, state: u64) -> W {
@@ -136,12 +138,8 @@ pub(crate) struct AtomicWord {
 
 /// The word at an address.
 pub(crate) fn word_at(current: Current, address: usize, returns_to: usize) -> AtomicWord {
-    let memory: Memory<u32> = Memory {
-        place: std::ptr::with_exposed_provenance_mut(address),
-        returns_to,
-    };
-    let value = || memory.get().state();
-    let object = object_at(current, address, u32::KIND, u32::SIZE, value);
+    let place = std::ptr::with_exposed_provenance_mut(address);
+    let (memory, object) = variable(current, place, returns_to);
     let word = AtomicWord { memory, object };
     word.operand().bring_up_to_date(current);
     word
@@ -174,9 +172,7 @@ pub(crate) fn exchange_byte(
     (current, location): (Current, LocationRef),
     returns_to: usize,
 ) {
-    let memory = Memory { place, returns_to };
-    let before = || memory.get().state();
-    let object = object_at(current, place.addr(), u8::KIND, u8::SIZE, before);
+    let (memory, object) = variable(current, place, returns_to);
     let operand = Operand {
         variable: &memory,
         object,
@@ -215,6 +211,20 @@ fn of_store(ordering: Ordering) -> Ordering {
     }
 }
 
+/// The variable at a place of the program, and its object.
+#[inline(always)] // It is in the way of every operation.
+fn variable<W: Word>(current: Current, place: *mut W, returns_to: usize) -> (Memory<W>, Address) {
+    // SAFETY: the program has passed the place.
+    let value = |has_sign| unsafe { place.read_volatile() }.state(has_sign);
+    let known = variable_at(current, place.addr(), W::SIZE, value);
+    let memory = Memory {
+        place,
+        returns_to,
+        has_sign: known.has_sign,
+    };
+    (memory, known.object)
+}
+
 /// Performs an operation on a variable of the program.
 fn perform<W: Word, R>(
     place: *mut W,
@@ -222,9 +232,7 @@ fn perform<W: Word, R>(
     operation: impl FnOnce(Operand<'_, Memory<W>>, Current, LocationRef) -> R,
 ) -> R {
     let (current, location) = begin(returns_to);
-    let memory = Memory { place, returns_to };
-    let value = || memory.get().state();
-    let object: Address = object_at(current, place.addr(), W::KIND, W::SIZE, value);
+    let (memory, object) = variable(current, place, returns_to);
     let operand = Operand {
         variable: &memory,
         object,

@@ -11,7 +11,8 @@
 //!    [`locals`] and [`leaving`]: what belongs to a thread, and its end. [`time`], [`random`], [`refused`]: other functions.
 //! 5. [`heap`], [`memory`] (the functions of the heap), [`image`] (global variables), `objects`.
 //! 6. [`output`]: what the program prints. [`failures`]: how it fails.
-//! 7. `real`: the functions of the C library that have look-alikes here.
+//! 7. [`symbols`]: source lines and names of variables. `names`: those of all memory.
+//! 8. `real`: the functions of the C library that have look-alikes here.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(unsafe_code)]
 
@@ -28,6 +29,7 @@ pub mod leaving;
 pub mod locals;
 pub mod locks;
 pub mod memory;
+mod names;
 pub mod objects;
 mod operations;
 pub mod output;
@@ -37,6 +39,8 @@ mod real;
 pub mod refused;
 pub mod start;
 mod state;
+pub mod symbols;
 pub mod threads;
 pub mod time;
+pub mod verifier;
 mod world;

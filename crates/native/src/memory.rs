@@ -180,6 +180,13 @@ fn note(block: usize, size: usize, kind: AccessKind, returns_to: usize) {
     }
 }
 
+/// Before a block is freed: what the thread has done with it so far is no use after free.
+fn hand_over() {
+    if let Some(current) = Current::get() {
+        crate::accesses::hand_over(current);
+    }
+}
+
 /// Who allocates: 0 before `main`.
 fn owner() -> u32 {
     Current::get().map_or(0, |current| current.thread().0 + 1)
@@ -269,6 +276,7 @@ unsafe extern "C" fn resized(block: *mut c_void, size: usize, returns_to: usize)
         return unsafe { of_size(size, returns_to) };
     }
     let of_program = || {
+        hand_over();
         let mut heap = heap();
         if heap.contains(block.addr()) {
             let old = heap.usable_size(block.addr()).unwrap_or(0);
@@ -313,6 +321,7 @@ unsafe extern "C" fn freed(block: *mut c_void, returns_to: usize) {
         return;
     }
     let of_program = || {
+        hand_over();
         let mut heap = heap();
         // What is not in the heap was allocated before there was one: the next execution has it again.
         if heap.contains(block.addr()) {

@@ -167,7 +167,7 @@ fn tls_image(info: &libc::dl_phdr_info, header: &libc::Elf64_Phdr, address: usiz
 pub(crate) fn without(
     range: &Range<usize>,
     part: &Range<usize>,
-) -> impl Iterator<Item = Range<usize>> {
+) -> impl Iterator<Item = Range<usize>> + use<> {
     let before = range.start..range.end.min(part.start);
     let after = range.start.max(part.end)..range.end;
     // Nothing taken away is nothing divided.

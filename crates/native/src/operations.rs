@@ -6,7 +6,8 @@ use fencepost_memory::Address;
 use fencepost_runtime::{Current, LocationRef};
 
 use crate::accesses;
-use crate::state::{Known, state};
+use crate::names::{atomic_kind, has_sign, name_of};
+use crate::state::{Known, State, state};
 
 /// A byte that the assembly of the hooks reads.
 pub(crate) struct Flag(UnsafeCell<u8>);
@@ -37,21 +38,15 @@ pub(crate) fn begin(returns_to: usize) -> (Current, LocationRef) {
     (current, state().location(returns_to))
 }
 
-/// The object at an address.
+/// The object at an address that is no atomic variable.
 pub(crate) fn object_at(
     current: Current,
     address: usize,
     kind: &'static str,
-    size: u8,
     value: impl FnOnce() -> u64,
 ) -> Address {
-    let name = || name_of(address);
-    known_or((address, kind, size), current, value, name)
-}
-
-/// What reports call an address.
-pub(crate) fn name_of(address: usize) -> String {
-    format!("{address:#x}")
+    let name = || name_of(address, 1);
+    known_at(current, (address, 0), |_| kind, |_| value(), name).object
 }
 
 /// An object of another kind that belongs to something at an address, and is known by a number that no address of an object
@@ -62,38 +57,64 @@ pub(crate) fn object_named(
     kind: &'static str,
     relation: &str,
 ) -> Address {
-    let name = || format!("{relation} {}", name_of(number - 1));
-    known_or((number, kind, 0), current, || 0, name)
+    let name = || format!("{relation} {}", name_of(number - 1, 1));
+    known_at(current, (number, 0), |_| kind, |_| 0, name).object
 }
 
 /// An object that a program has once: its name is its kind. Its state is 0 at first.
 pub(crate) fn object_global(current: Current, kind: &'static str) -> Address {
     let number = kind.as_ptr().addr();
-    known_or((number, kind, 0), current, || 0, || kind.to_owned())
+    known_at(current, (number, 0), |_| kind, |_| 0, || kind.to_owned()).object
 }
 
-/// The object that is known in this execution, or else a new one.
+/// The atomic variable of `size` bytes at an address. `value` says what its state is, with a sign or without one.
 #[inline]
-fn known_or(
-    (address, kind, size): (usize, &'static str, u8),
+pub(crate) fn variable_at(
     current: Current,
-    value: impl FnOnce() -> u64,
+    address: usize,
+    size: u8,
+    value: impl FnOnce(bool) -> u64,
+) -> Known {
+    let kind = |state: &mut State| {
+        let variable = state.variable(address, size.into());
+        let scalar = variable.and_then(|variable| variable.scalar);
+        atomic_kind(size, scalar.map(|scalar| scalar.kind))
+    };
+    let name = || name_of(address, size.into());
+    known_at(current, (address, size), kind, value, name)
+}
+
+#[inline]
+fn known_at(
+    current: Current,
+    (address, size): (usize, u8),
+    kind: impl FnOnce(&mut State) -> &'static str,
+    value: impl FnOnce(bool) -> u64,
     name: impl FnOnce() -> String,
-) -> Address {
-    let state = state();
-    let (execution, location) = (state.execution, state.main_location);
-    if let Some(known) = state.objects.get(&address) {
-        if known.execution == execution && known.size == size {
-            return known.object;
-        }
+) -> Known {
+    let mut state = state();
+    let execution = state.execution;
+    let known = state.objects.get(&address).copied();
+    let known = known.filter(|known| known.size == size);
+    if let Some(known) = known.filter(|known| known.execution == execution) {
+        return known;
     }
+    // It is called what it was called in the first execution that has used it.
+    let kind = match known {
+        Some(known) => known.kind,
+        None => kind(&mut state),
+    };
+    let location = state.main_location;
     drop(state);
-    let object = current.object_in_memory(address, kind, value(), name, location);
+    let has_sign = has_sign(kind);
+    let object = current.object_in_memory(address, kind, value(has_sign), name, location);
     let known = Known {
         execution,
         object,
         size,
+        kind,
+        has_sign,
     };
     self::state().objects.insert(address, known);
-    object
+    known
 }

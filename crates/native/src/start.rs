@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fencepost_check::{Checker, ForeignProgram, Outcome};
 use fencepost_report::check::{program_output, program_output_json};
-use fencepost_runtime::{LocationRef, SourceLocation};
+use fencepost_runtime::{ForeignCode, LocationRef, SourceLocation};
 use rustc_hash::FxHashMap;
 
 use crate::blocks::Layout;
@@ -16,6 +16,7 @@ use crate::objects::is_of_program;
 use crate::output::Output;
 use crate::real::{self, Main};
 use crate::state::{self, Program, State};
+use crate::symbols::Symbols;
 use crate::{accesses, locks, memory, threads, world};
 
 /// The variable that asks for a check: `text` or `json`.
@@ -65,8 +66,10 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     };
     memory::seal();
     let image = Image::capture(|path| !is_of_program(path));
-    let location = LocationRef::leaked(SourceLocation::new("main", 1, 0));
+    let symbols = Symbols::default();
+    let location = LocationRef::leaked(SourceLocation::new("main", 0, 0));
     state::install(State {
+        symbols,
         program,
         execution: 0,
         layout: Layout::of_this_process(),
@@ -81,6 +84,18 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         output: Output::capture(),
         first_base: world::thread_pointer(),
     });
+    let location = {
+        let mut state = state::state();
+        // The first instruction of `main`, as if a call returned behind it.
+        let location = state.location(main as usize + 1);
+        state.main_location = location;
+        location
+    };
+    let code = ForeignCode {
+        leave: world::leave_interrupted,
+        location: |instruction| state::state().location(instruction + 1),
+    };
+    code.register();
     let is_json = std::env::var_os(REQUEST).is_some_and(|format| format == "json");
     let checker = Checker::new()
         .stack_size(threads::STACK_SIZE)

@@ -118,6 +118,18 @@ fn apart<R>(run: impl FnOnce() -> R) -> R {
     run()
 }
 
+/// For a signal handler: makes the worker's block current if a thread of the program was interrupted. Returns whether one
+/// was.
+pub(crate) fn leave_interrupted() -> bool {
+    let home = home();
+    if home != 0 {
+        // SAFETY: the worker does not run, since its coroutine did. Neither this function nor its caller look at
+        // thread-local values.
+        unsafe { set_thread_pointer(home) };
+    }
+    home != 0
+}
+
 /// A call into the program, on the stack of its coroutine.
 #[repr(C)]
 pub(crate) struct Call {

@@ -5,7 +5,8 @@ use crate::support;
 use fencepost_memory::MemoryModel;
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{
-    Awaited, Holder, PlannedOperation, Problem, RaceAccess, RacedCell, Unreproduced, Wait,
+    AccessKind, Awaited, Holder, PlannedOperation, Problem, RaceAccess, RacedCell, Unreproduced,
+    Wait,
 };
 use support::{Program, expect, plain};
 
@@ -191,12 +192,14 @@ fn race() {
         cell: RacedCell::Named("LOG".into()),
         first: RaceAccess {
             thread: program.thread_id("T1"),
-            writes: true,
+            kind: AccessKind::Write,
+            size: None,
             location: Some(program.find("LOG.|with_mut")),
         },
         second: RaceAccess {
             thread: program.thread_id("T2"),
-            writes: false,
+            kind: AccessKind::Read,
+            size: None,
             location: Some(program.find("LOG.|with(")),
         },
     });
@@ -258,12 +261,14 @@ fn places_in_several_files_and_unknown_places() {
         cell: RacedCell::Named("LOG".into()),
         first: RaceAccess {
             thread: program.thread_id("T1"),
-            writes: true,
+            kind: AccessKind::Write,
+            size: None,
             location: Some(program.find("LOG.|with_mut")),
         },
         second: RaceAccess {
             thread: program.thread_id("T2"),
-            writes: true,
+            kind: AccessKind::Write,
+            size: None,
             location: Some(program.find("LOG.|take")),
         },
     };

@@ -10,5 +10,6 @@ mod check_violations;
 mod litmus_cycles;
 mod litmus_layout;
 mod litmus_pictures;
+mod native_errors;
 mod protocol_chart;
 mod protocol_text;

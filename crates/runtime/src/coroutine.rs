@@ -22,6 +22,7 @@ use super::mapping::{Drains, Events};
 use super::names::RETURNED;
 use super::names::SpawnedThread;
 use super::operation::{Current, Unwound};
+use super::overflow::CaughtSignal;
 use super::setup::{ComparedStates, STACK_SIZES};
 use super::step::Step;
 use super::threads::{Outcomes, PendingOperation, SlotStatus, ThreadSlot};
@@ -37,6 +38,8 @@ pub(crate) enum End {
     Panicked(Box<dyn Any + Send>),
     /// It overflowed its stack, whose contents are lost.
     Overflowed,
+    /// An instruction of the program, which is in another language, has caused a signal.
+    Signalled(CaughtSignal),
 }
 
 pub(crate) type Yield = Yielder<(), ()>;

@@ -162,7 +162,7 @@ impl DeclaredLoops {
         location: LocationRef,
     ) -> Option<LocationRef> {
         let object = match intent {
-            Intent::SpinHint => return None,
+            Intent::SpinHint | Intent::Stopped => return None,
             Intent::Access { object, .. } => Some(object),
             Intent::Local | Intent::Join(_) => None,
         };

@@ -54,6 +54,26 @@ pub enum Signal {
     Ill,
 }
 
+impl Signal {
+    /// The signal with this number, which is about this address if it is about one.
+    #[cfg(unix)]
+    pub(crate) fn of(number: i32, address: usize) -> Self {
+        let address = Some(address as u64);
+        match number {
+            libc::SIGBUS => Signal::Bus { address },
+            libc::SIGFPE => Signal::Fpe,
+            libc::SIGILL => Signal::Ill,
+            _ => Signal::Segv { address },
+        }
+    }
+
+    /// There are no signals here.
+    #[cfg(not(unix))]
+    pub(crate) fn of(_: i32, _: usize) -> Self {
+        Signal::Segv { address: None }
+    }
+}
+
 impl FailureKind {
     /// The kind without what differs from execution to execution: addresses.
     pub fn without_address(self) -> Self {

@@ -87,6 +87,7 @@ pub use mapping::{Drains, Events, Target};
 pub use names::{ComparedHeap, Names, Registry};
 pub use object::Object;
 pub use operation::Current;
+pub use overflow::ForeignCode;
 pub use runtime::{Checked, Runtime};
 pub use setup::{ComparedStates, STACK_SIZES, Setup, StateMutation};
 pub use statics::StaticDeclaration;

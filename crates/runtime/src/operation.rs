@@ -565,6 +565,28 @@ impl Current {
         self.wait_outside(yielder);
     }
 
+    /// The program leaves a value open. Returns one from `low` to `high`, which the explorer chooses. There are fewer
+    /// than 2^31.
+    pub fn open_value(self, low: i64, high: i64, location: LocationRef) -> i64 {
+        let values = u32::try_from(high.saturating_sub(low)).map_or(u32::MAX, |last| last + 1);
+        let outcome = self.operation(Intent::Local, Outcomes::Fixed(values), location, |step| {
+            step.outcome()
+        });
+        low + i64::from(outcome)
+    }
+
+    /// Only values from `low` to `high` are tried where the program leaves them open.
+    pub fn note_open_value(self, low: i64, high: i64) {
+        self.with(|execution| execution.names.registry().note_open_value(low, high));
+    }
+
+    /// The program assumes that an execution does not get here: the calling thread stops, and what cannot go on without it
+    /// is not at fault.
+    pub fn stop_for_assumption(self, location: LocationRef) -> ! {
+        self.operation(Intent::Stopped, Outcomes::One, location, |_| ());
+        unreachable!("the explorer never lets a stopped thread continue")
+    }
+
     /// The calling thread has changed memory that is not compared, so it is not in an earlier state.
     pub fn note_uncompared_change(self) {
         self.with(|execution| {
@@ -763,7 +785,7 @@ fn may_repeat(intent: Intent) -> bool {
         // An update alone reads nothing that the loop could wait for.
         Intent::Access { effect, awaits, .. } => awaits.is_none() && effect != Effect::Update,
         Intent::SpinHint => true,
-        Intent::Local | Intent::Join(_) => false,
+        Intent::Local | Intent::Join(_) | Intent::Stopped => false,
     }
 }
 
@@ -868,7 +890,7 @@ fn may_wait(intent: Intent) -> bool {
     match intent {
         Intent::Local => false,
         Intent::Access { awaits, .. } => awaits.is_some(),
-        Intent::Join(_) | Intent::SpinHint => true,
+        Intent::Join(_) | Intent::SpinHint | Intent::Stopped => true,
     }
 }
 

@@ -1,11 +1,50 @@
-//! Stack overflow: a thread that overflows its stack fails the execution instead of killing the
-//! process.
+//! Signals: a thread that overflows its stack fails the execution instead of killing the process.
 //!
 //! Below every stack is a guard page. A fault there, while the stack's coroutine is running, makes
 //! the coroutine return. Destructors do not run for what was on its stack; the execution is over
-//! anyway. Every other fault goes to the handler that was installed before ours, after a line that
-//! names the thread of the program.
+//! anyway.
+//!
+//! Programs in other languages fail like that at every signal that one of their instructions causes: nothing
+//! of Fencepost is on the stack above the instruction ([`ForeignCode`]). Every other signal goes to the handler that
+//! was installed before ours, after a line that names the thread of the program.
 #![allow(unsafe_code)] // Signals.
+
+use std::sync::OnceLock;
+
+use super::location::LocationRef;
+
+/// What a front end for another language knows about the code of the program.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignCode {
+    /// Called by a signal handler, before anything else: whether the code of the program was interrupted. From then on
+    /// Fencepost runs.
+    pub leave: fn() -> bool,
+    /// The source location of an instruction.
+    pub location: fn(usize) -> LocationRef,
+}
+
+static FOREIGN_CODE: OnceLock<ForeignCode> = OnceLock::new();
+
+impl ForeignCode {
+    /// Makes it known, once.
+    pub fn register(self) {
+        let _ = FOREIGN_CODE.set(self);
+    }
+
+    pub(crate) fn location_of(instruction: usize) -> Option<LocationRef> {
+        let code = FOREIGN_CODE.get()?;
+        Some((code.location)(instruction))
+    }
+}
+
+/// A signal that an instruction of the program has caused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct CaughtSignal {
+    pub(crate) number: i32,
+    /// The address that was accessed, if the signal is about one.
+    pub(crate) address: usize,
+    pub(crate) instruction: usize,
+}
 
 /// Installs the handler, once, and gives this OS thread a stack to run it on.
 pub(crate) fn install_handler() {
@@ -13,7 +52,7 @@ pub(crate) fn install_handler() {
         target_os = "linux",
         any(target_arch = "x86_64", target_arch = "aarch64")
     ))]
-    linux::install();
+    linux::install(FOREIGN_CODE.get().is_some());
 }
 
 #[cfg(all(
@@ -31,8 +70,13 @@ mod linux {
 
     use super::super::coroutine::End;
     use super::super::current::interrupted_execution;
+    use super::{CaughtSignal, FOREIGN_CODE};
 
-    static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
+    /// The signals that are handled: the first in every program, the others in those in other languages.
+    const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
+
+    /// What was installed before, for each of them.
+    static PREVIOUS: OnceLock<Vec<libc::sigaction>> = OnceLock::new();
     static PAGE_SIZE: AtomicUsize = AtomicUsize::new(0);
 
     /// The stack of the handler, if `std` did not create the OS thread.
@@ -54,23 +98,26 @@ mod linux {
         static ALTERNATE_STACK: Option<AlternateStack> = make_alternate_stack();
     }
 
-    pub(super) fn install() {
+    pub(super) fn install(is_foreign: bool) {
         ALTERNATE_STACK.with(|_| ());
         PREVIOUS.get_or_init(|| {
-            // SAFETY: `sysconf` has no preconditions. The handler has the signature that goes with
-            // SA_SIGINFO, and all parts of the structures that are read are initialized.
-            unsafe {
-                let size = libc::sysconf(libc::_SC_PAGESIZE);
-                PAGE_SIZE.store(size.try_into().unwrap_or(4096), Ordering::Relaxed);
+            // SAFETY: `sysconf` has no preconditions.
+            let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+            PAGE_SIZE.store(size.try_into().unwrap_or(4096), Ordering::Relaxed);
+            let count = if is_foreign { SIGNALS.len() } else { 1 };
+            // SAFETY: the handler has the signature that goes with SA_SIGINFO, and all parts of the
+            // structures that are read are initialized.
+            let install = |&signal: &c_int| unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = handle;
                 action.sa_sigaction = handler as usize;
                 action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
                 libc::sigemptyset(&mut action.sa_mask);
                 let mut previous = MaybeUninit::<libc::sigaction>::zeroed();
-                libc::sigaction(libc::SIGSEGV, &action, previous.as_mut_ptr());
+                libc::sigaction(signal, &action, previous.as_mut_ptr());
                 previous.assume_init()
-            }
+            };
+            SIGNALS[..count].iter().map(install).collect()
         });
     }
 
@@ -95,11 +142,25 @@ mod linux {
     }
 
     extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+        // What comes before this uses no thread-local value.
+        let is_foreign = FOREIGN_CODE.get().is_some_and(|code| (code.leave)());
+        handle_outside(is_foreign, signal, info, context);
+    }
+
+    #[inline(never)] // It looks at thread-local values.
+    fn handle_outside(is_foreign: bool, signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         // SAFETY: the kernel hands valid pointers to a handler of SA_SIGINFO, and `context` is
         // that of the instruction that faulted.
         let is_handled = unsafe {
             let address = (*info).si_addr() as usize;
-            end_thread(address, &mut *context.cast::<ucontext_t>())
+            let context = &mut *context.cast::<ucontext_t>();
+            let caught = CaughtSignal {
+                number: signal,
+                address,
+                instruction: instruction_pointer(context),
+            };
+            let is_overflow = signal == libc::SIGSEGV && end_thread(address, context);
+            is_overflow || is_foreign && end_foreign_thread(caught, context)
         };
         if !is_handled {
             print_fault();
@@ -215,9 +276,39 @@ mod linux {
         true
     }
 
+    /// Makes the running thread, whose code was interrupted by a signal that it has caused, return.
+    ///
+    /// # Safety
+    /// As for [`end_thread`]; nothing but the program's frames may be on the thread's stack above the
+    /// instruction.
+    unsafe fn end_foreign_thread(caught: CaughtSignal, context: &mut ucontext_t) -> bool {
+        let Some(execution) = interrupted_execution() else {
+            return false;
+        };
+        // SAFETY: as in `end_thread`.
+        let execution = unsafe { execution.as_ref() };
+        let running = &execution.running;
+        if !execution.setup.abandons_threads || !running.is_in_coroutine {
+            return false;
+        }
+        let slot = execution.threads.slots.get(running.thread.index());
+        let Some(trap) = slot.and_then(|slot| slot.stack.trap.as_ref()) else {
+            return false;
+        };
+        if !trap.stack_ptr_in_bounds(stack_pointer(context)) {
+            return false;
+        }
+        // SAFETY: the stack pointer is in this coroutine's stack, whose frames are given up.
+        let registers = unsafe { trap.setup_trap_handler(move || End::Signalled(caught)) };
+        set_registers(context, registers);
+        true
+    }
+
     /// Calls the handler that was installed before ours.
     fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-        let Some(previous) = PREVIOUS.get() else {
+        let position = SIGNALS.iter().position(|&known| known == signal);
+        let previous = PREVIOUS.get().zip(position);
+        let Some(previous) = previous.and_then(|(previous, at)| previous.get(at)) else {
             return;
         };
         // SAFETY: the previous action is as `sigaction` returned it, so its handler has the
@@ -249,6 +340,11 @@ mod linux {
     }
 
     #[cfg(target_arch = "x86_64")]
+    fn instruction_pointer(context: &ucontext_t) -> usize {
+        context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize
+    }
+
+    #[cfg(target_arch = "x86_64")]
     fn set_registers(context: &mut ucontext_t, registers: TrapHandlerRegs) {
         let TrapHandlerRegs {
             rip,
@@ -268,6 +364,11 @@ mod linux {
     #[cfg(target_arch = "aarch64")]
     fn stack_pointer(context: &ucontext_t) -> usize {
         context.uc_mcontext.sp as usize
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    fn instruction_pointer(context: &ucontext_t) -> usize {
+        context.uc_mcontext.pc as usize
     }
 
     #[cfg(target_arch = "aarch64")]

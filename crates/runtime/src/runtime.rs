@@ -15,9 +15,12 @@ use super::coroutine::{End, SpawnOptions, add_thread, give_body};
 use super::current::{Entered, has_current_execution};
 use super::error::{ProgramError, Restart, Stop};
 use super::execution::{Execution, Phase};
+use super::failures::{FailureKind, ProgramFailure, Signal};
 use super::heartbeat::Heartbeat;
+use super::location::OwnedLocation;
 use super::names::{Registry, SpawnedThread};
 use super::operation::Current;
+use super::overflow::{CaughtSignal, ForeignCode};
 use super::recording::{Attached, Recording};
 use super::setup::Setup;
 use super::threads::{Outcomes, SlotStatus};
@@ -190,6 +193,7 @@ impl Runtime {
             }
             CoroutineResult::Return(End::Unwound) => self.end(thread),
             CoroutineResult::Return(End::Overflowed) => self.overflow(thread),
+            CoroutineResult::Return(End::Signalled(caught)) => self.signal(thread, caught),
             CoroutineResult::Return(End::Panicked(payload)) => {
                 let error = panic_error(thread, &*payload);
                 self.with(|execution| execution.fail(error.into()));
@@ -215,6 +219,19 @@ impl Runtime {
             let size = execution.threads.slots[thread.index()].stack.size;
             execution.fail(ProgramError::StackOverflow { thread, size }.into());
         });
+    }
+
+    /// Records a signal that an instruction of the program has caused.
+    #[cold]
+    fn signal(&mut self, thread: ThreadId, caught: CaughtSignal) {
+        self.leak(thread);
+        let error = ProgramError::Failed(Box::new(ProgramFailure {
+            kind: FailureKind::Signal(Signal::of(caught.number, caught.address)),
+            thread,
+            message: String::new(),
+            location: ForeignCode::location_of(caught.instruction).map(OwnedLocation::from),
+        }));
+        self.with(|execution| execution.fail(error.into()));
     }
 
     /// Leaks a thread that cannot be unwound, with everything on its stack. The stack too, unless the

@@ -80,7 +80,7 @@ fn each_step_gets_what_it_needs() {
         let needed: Vec<&str> = needed
             .filter_map(|line| line.split(['[', ']']).nth(1))
             .collect();
-        assert_eq!(needed[0], "libfencepost_native.so");
+        assert_eq!(needed[0], lab.path("libfencepost_native.so"));
         assert!(
             !needed.iter().any(|name| name.contains("tsan")),
             "{needed:?}"
@@ -89,6 +89,25 @@ fn each_step_gets_what_it_needs() {
         assert!(lab.has("a", ".debug_info"));
         let text = succeeded(&with(&lab, compiler, &["fencepost-cc", "-E", "a.c"]));
         assert!(text.contains("volatile int visible;"), "{text}");
+    }
+}
+
+#[test]
+fn fences_are_instrumented_without_a_warning() {
+    let Some(lab) = Lab::new("wrap-fences") else {
+        return;
+    };
+    lab.file(
+        "a.c",
+        "void fence(int order) { __atomic_thread_fence(order); }",
+    );
+    for compiler in compilers() {
+        succeeded(&with(
+            &lab,
+            compiler,
+            &["fencepost-cc", "-Wall", "-Werror", "-c", "a.c"],
+        ));
+        assert!(lab.has("a.o", "__tsan_atomic_thread_fence"), "{compiler:?}");
     }
 }
 

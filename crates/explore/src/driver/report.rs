@@ -34,6 +34,9 @@ pub enum Limit {
 pub struct Report<E, R = Infallible> {
     /// Executions that ran to their end or to a failure.
     pub executions: u64,
+    /// Of these, the executions that an assumption of the program has ended
+    /// ([`Intent::Stopped`](crate::Intent::Stopped)).
+    pub pruned: u64,
     /// Executions abandoned as redundant, and executions before a restart. The search restarts when
     /// an operation touches more objects than the explorer had learned.
     pub abandoned: u64,
@@ -95,6 +98,7 @@ impl<E: Clone + PartialEq, R> Report<E, R> {
             faults,
             borderline,
             violations,
+            pruned,
             ..
         } = results.findings;
         for found in &mut kept {
@@ -107,6 +111,7 @@ impl<E: Clone + PartialEq, R> Report<E, R> {
         rounds.sort();
         Report {
             executions: results.executions,
+            pruned,
             abandoned: results.abandoned,
             steps: results.steps,
             // A search that restarted or lost the race against another one recounts, but keeps its

@@ -108,6 +108,8 @@ pub(crate) struct Findings<E> {
     violations_at: Vec<usize>,
     /// The number of violations in all executions that ran to their end.
     pub(crate) violations: u64,
+    /// The number of executions that an assumption of the program has ended.
+    pub(crate) pruned: u64,
     capacity: usize,
     continue_after_failure: bool,
     /// Whether violations are not recorded, because the steps are replayed.
@@ -126,6 +128,7 @@ impl<E: Clone + PartialEq> Findings<E> {
             execution: 0,
             violations_at: Vec::new(),
             violations: 0,
+            pruned: 0,
             capacity: settings.kept_findings.max(1),
             continue_after_failure: settings.continue_after_failure,
             is_muted: false,
@@ -163,6 +166,7 @@ impl<E: Clone + PartialEq> Findings<E> {
         self.faults += other.faults;
         self.borderline += other.borderline;
         self.violations += other.violations;
+        self.pruned += other.pruned;
         self.should_stop |= other.should_stop;
     }
 
@@ -184,7 +188,8 @@ impl<E: Clone + PartialEq> Findings<E> {
 
     /// Resets the counts. What was kept stays.
     pub(crate) fn recount(&mut self) {
-        (self.faults, self.borderline, self.violations) = (0, 0, 0);
+        (self.faults, self.borderline) = (0, 0);
+        (self.violations, self.pruned) = (0, 0);
         self.violations_at.clear();
     }
 

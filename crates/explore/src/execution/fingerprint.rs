@@ -32,6 +32,7 @@ impl Fingerprint {
         fingerprint = match event.intent {
             Intent::Local => fingerprint.with(1),
             Intent::SpinHint => fingerprint.with(2).with_location(event.location),
+            Intent::Stopped => fingerprint.with(16),
             Intent::Join(thread) => fingerprint.with(3).with(u64::from(thread.0)),
             Intent::Access {
                 object,

@@ -605,7 +605,7 @@ impl ExecutionLog {
     fn find_races(&mut self, thread: ThreadId, intent: &Intent, touches: &[Touch]) {
         let first = self.races.len();
         match *intent {
-            Intent::Local | Intent::Join(_) => return,
+            Intent::Local | Intent::Join(_) | Intent::Stopped => return,
             Intent::SpinHint => self.find_races_of_hint(thread, touches),
             Intent::Access { awaits, object, .. } => {
                 for touch in touches {
@@ -641,7 +641,7 @@ impl ExecutionLog {
                 };
                 self.find_races(thread, &intent, &[touch]);
             }
-            Intent::Local | Intent::Join(_) => {}
+            Intent::Local | Intent::Join(_) | Intent::Stopped => {}
         }
         self.races.split_off(first)
     }

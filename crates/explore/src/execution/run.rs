@@ -41,6 +41,8 @@ pub(crate) enum End<E, R> {
     Restart(R),
     /// The spin bound keeps the remaining threads from continuing.
     SpinBound,
+    /// It ends because of an assumption of the program.
+    Pruned,
     /// It was abandoned, because every continuation is equivalent to one that was explored.
     Redundant,
     /// The search stops at what was found.
@@ -257,10 +259,14 @@ impl<P: Program> Run<P> {
 
     /// Records the end of an execution that was not abandoned.
     pub(crate) fn conclude(&mut self, end: EndOf<P>) {
-        if let End::Fault(fault) = end {
-            let schedule = self.schedule();
-            let accesses = self.monitor.accesses();
-            self.findings.fault(fault, schedule, accesses);
+        match end {
+            End::Fault(fault) => {
+                let schedule = self.schedule();
+                let accesses = self.monitor.accesses();
+                self.findings.fault(fault, schedule, accesses);
+            }
+            End::Pruned => self.findings.pruned += 1,
+            _ => {}
         }
         self.findings.end_execution();
     }
@@ -296,6 +302,7 @@ impl<P: Program> Run<P> {
                 Hint::Passes => true,
                 Hint::Waits { has_changed } => has_changed,
             },
+            Intent::Stopped => false,
         }
     }
 
@@ -332,6 +339,8 @@ impl<P: Program> Run<P> {
         let waiting = self.waiting();
         if waiting.is_empty() {
             End::Complete
+        } else if waiting.iter().any(|w| w.intent == Intent::Stopped) {
+            End::Pruned
         } else if waiting.iter().any(|w| w.intent == Intent::SpinHint) {
             End::SpinBound
         } else {
@@ -484,9 +493,22 @@ impl<P: Program> Run<P> {
         }
         let (repeats, thread) = next?;
         if repeats > self.livelock_after {
+            // They may wait for a thread that an assumption has stopped.
+            if self.has_stopped_thread() {
+                return None;
+            }
             return Some(Err(Fault::Livelock(self.waiting()).into()));
         }
         Some(self.take_step(Turn { thread, outcome: 0 }, true))
+    }
+
+    /// Whether an assumption of the program has stopped a thread.
+    fn has_stopped_thread(&self) -> bool {
+        let is_stopped = |thread| {
+            let status = self.program.status(thread);
+            matches!(status, ThreadStatus::Pending { intent, .. } if intent == Intent::Stopped)
+        };
+        self.threads().any(is_stopped)
     }
 
     /// The fault of an execution that has too many steps. Which thread is about to take the next
@@ -843,7 +865,7 @@ pub fn can_perform<P: Program>(program: &P, intent: &Intent) -> bool {
         Intent::Access { object, awaits, .. } => {
             awaits.is_none_or(|condition| condition.holds(program.state(object)))
         }
-        Intent::Join(_) => false,
+        Intent::Join(_) | Intent::Stopped => false,
         Intent::Local | Intent::SpinHint => true,
     }
 }

@@ -190,7 +190,7 @@ fn bad_frees_say_what_is_wrong() {
     assert_eq!(heap.usable_size(block), None);
     assert_eq!(heap.release(1, other, 0).unwrap().ordinal, 1);
     assert_eq!(
-        heap.release(1, heap.range().0 + (2 * 64 << 20), 0),
+        heap.release(1, heap.range().0 + (128 << 20), 0),
         Err(BadFree::NotStart(None))
     );
     assert!(matches!(

@@ -59,7 +59,7 @@ fn what_the_program_wrote_is_undone() {
         let mut image = Image::capture(|object| object != path);
         let (dense, sparse) = image.size();
         assert!(
-            dense >= 300_000 && dense < 1 << 20,
+            (300_000..1 << 20).contains(&dense),
             "{dense} bytes are copied"
         );
         assert!(sparse > 63 << 20, "{sparse} bytes are not");
@@ -194,12 +194,17 @@ fn lines_of_the_list_of_mappings_are_read() {
 
 #[test]
 fn a_part_is_taken_out_of_a_range() {
-    let rest = |start, end| crate::objects::without(&(10..20), &(start..end)).collect::<Vec<_>>();
-    assert_eq!(rest(12, 15), [10..12, 15..20]);
-    assert_eq!(rest(5, 15), [15..20]);
-    assert_eq!(rest(15, 25), [10..15]);
+    let rest = |start, end| {
+        let ranges = crate::objects::without(&(10..20), &(start..end));
+        ranges
+            .map(|range| (range.start, range.end))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(rest(12, 15), [(10, 12), (15, 20)]);
+    assert_eq!(rest(5, 15), [(15, 20)]);
+    assert_eq!(rest(15, 25), [(10, 15)]);
     assert_eq!(rest(5, 25), []);
     for (start, end) in [(0, 10), (20, 30), (12, 12), (0, 0)] {
-        assert_eq!(rest(start, end), [10..20]);
+        assert_eq!(rest(start, end), [(10, 20)]);
     }
 }

@@ -27,7 +27,8 @@ use fencepost_runtime::{
 use rustc_hash::FxHashMap;
 
 use crate::failures::{self, place};
-use crate::operations::{begin, name_of, object_at};
+use crate::names::name_of;
+use crate::operations::{begin, object_at};
 use crate::state::state;
 use crate::time::{self, Deadline};
 
@@ -113,7 +114,7 @@ impl Lock {
 
     /// The object, which has this state if it was not used in this execution.
     fn object_with(self, state: u64) -> Address {
-        object_at(self.current, self.address, self.kind.object, 0, || state)
+        object_at(self.current, self.address, self.kind.object, || state)
     }
 
     /// A word of its memory.
@@ -194,7 +195,7 @@ impl Lock {
     fn misuse(self, kind: LockMisuseKind) -> ! {
         self.current.fail(ProgramError::LockMisuse(Box::new(LockMisuse {
             kind,
-            lock: format!("{} `{}`", self.kind.words, name_of(self.address)),
+            lock: format!("{} `{}`", self.kind.words, name_of(self.address, 1)),
             thread: self.thread,
             location: place(self.returns_to),
         })))

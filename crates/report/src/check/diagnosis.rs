@@ -7,26 +7,22 @@ use fencepost_monitor::Repair;
 
 use super::snippets::Mark;
 use super::violation;
-use super::words::{Words, awaited, leaked, planned, raced_cell, short_list, tidy};
+use super::words::{Words, awaited, leaked, planned, short_list, tidy};
 use super::{
-    Awaited, PlannedOperation, Problem, RaceAccess, RacedCell, ScheduleMismatch, Target,
-    Unreproduced, Wait,
+    Awaited, PlannedOperation, Problem, ScheduleMismatch, Target, Unreproduced, Wait, native, race,
 };
 use crate::names::Naming;
 use crate::source::SourcePosition;
 use crate::text::counted;
 
 /// The widest message in a headline.
-const WIDEST_MESSAGE: usize = 160;
+pub(super) const WIDEST_MESSAGE: usize = 160;
 /// The widest message of Fencepost that says what to do instead.
 const WIDEST_REFUSAL: usize = 400;
 /// The largest number of lines of a message that follow the first.
 const MAX_MESSAGE_LINES: usize = 12;
 /// The largest number of threads that a headline or a label names.
 const MAX_THREADS: usize = 4;
-
-const RACE_HELP: &str = "make the first thread publish with a `Release` store (or unlock), and the second read that store \
-    with `Acquire` (or lock) before its access";
 
 const LEAK_HELP: &str = "drop every reference in every execution: look for `mem::forget`, for `into_raw` without \
     `from_raw`, and for a cycle, which a `Weak` breaks; if the leak is intended, use `leak_check(false)`";
@@ -88,7 +84,18 @@ pub(super) fn diagnosis(
             cell,
             first,
             second,
-        } => race(cell, first, second, words, interleaving),
+        } => race::diagnosis(cell, first, second, words, interleaving),
+        Problem::Failed {
+            thread,
+            kind,
+            message,
+            location,
+        } => native::failed(*thread, *kind, message, location, words, interleaving),
+        Problem::BadMemory(misuse) => native::bad_memory(misuse, words, interleaving),
+        Problem::LeakedBlocks(leaks) => native::leaked_blocks(leaks),
+        Problem::LockMisuse { misuse, lock, by } => {
+            native::lock_misuse(misuse, lock, by, words, interleaving)
+        }
         Problem::Leak {
             kind,
             name,
@@ -295,7 +302,7 @@ pub(crate) fn mismatch_sentence(
 }
 
 impl Diagnosis {
-    fn new(headline: String) -> Self {
+    pub(super) fn new(headline: String) -> Self {
         Diagnosis {
             headline,
             marks: Vec::new(),
@@ -307,7 +314,7 @@ impl Diagnosis {
     }
 }
 
-fn one_mark(position: &Option<SourcePosition>, label: String) -> Vec<Mark> {
+pub(super) fn one_mark(position: &Option<SourcePosition>, label: String) -> Vec<Mark> {
     let mark = position.clone().map(|position| Mark {
         position: Some(position),
         place: None,
@@ -318,7 +325,7 @@ fn one_mark(position: &Option<SourcePosition>, label: String) -> Vec<Mark> {
 }
 
 /// The first line of a message, for the headline, and the others as a note.
-fn first_line(message: &str) -> (String, Vec<String>) {
+pub(super) fn first_line(message: &str) -> (String, Vec<String>) {
     first_line_within(message, WIDEST_MESSAGE)
 }
 
@@ -427,43 +434,8 @@ fn holder_marks(waits: &[Wait], words: &Words<'_>) -> Vec<Mark> {
     marks
 }
 
-fn race(
-    cell: &RacedCell,
-    first: &RaceAccess,
-    second: &RaceAccess,
-    words: &Words<'_>,
-    interleaving: &[Access],
-) -> Diagnosis {
-    let does = |access: &RaceAccess| if access.writes { "writes" } else { "reads" };
-    let name = |access: &RaceAccess| words.thread(access.thread);
-    let mark = |access: &RaceAccess, is_primary: bool| Mark {
-        position: access.location.clone(),
-        place: None,
-        label: format!("{} {} it here", name(access), does(access)),
-        is_primary,
-    };
-    // The first access may have been at any time before.
-    let mut rows = final_access(interleaving, second.thread, &format!("{} it", does(second)));
-    if first.thread != second.thread {
-        rows.extend(last_accesses(interleaving, &[first.thread], ""));
-    }
-    Diagnosis {
-        marks: vec![mark(second, true), mark(first, false)],
-        help: Some(RACE_HELP.into()),
-        rows,
-        ..Diagnosis::new(format!(
-            "data race on {}: {} {} it, {} {} it, and nothing orders the two",
-            tidy(&raced_cell(cell), WIDEST_MESSAGE),
-            name(first),
-            does(first),
-            name(second),
-            does(second),
-        ))
-    }
-}
-
 /// The last access of a thread that fails at the end, perhaps after accesses of other threads.
-fn final_access(interleaving: &[Access], thread: ThreadId, does: &str) -> Vec<Row> {
+pub(super) fn final_access(interleaving: &[Access], thread: ThreadId, does: &str) -> Vec<Row> {
     let events = interleaving.len();
     let mut rows = last_accesses(interleaving, &[thread], "");
     for row in &mut rows {
@@ -476,7 +448,11 @@ fn final_access(interleaving: &[Access], thread: ThreadId, does: &str) -> Vec<Ro
 }
 
 /// The last access of each of these threads, with a label.
-fn last_accesses(interleaving: &[Access], threads: &[ThreadId], label: &str) -> Vec<Row> {
+pub(super) fn last_accesses(
+    interleaving: &[Access],
+    threads: &[ThreadId],
+    label: &str,
+) -> Vec<Row> {
     let mut missing = threads.to_vec();
     missing.sort_unstable();
     missing.dedup();

@@ -1,10 +1,11 @@
 //! The report of a check: every failure in its source, and the summary.
 //!
-//! The input is [`problem`] (the failures) and [`summary`] (what was explored). A [`Reporter`]
+//! The input is [`problem`] (the failures; those of C and C++ in `native_problem`) and [`summary`] (what was explored). A [`Reporter`]
 //! renders them as text; [`json::check`](crate::json::check) renders them as JSON.
 //!
 //! Text and JSON share the `diagnosis` of a failure: its headline, locations and advice. The
-//! diagnosis of a store-buffer violation is in `violation`, its fix in `repair`. The text of a
+//! diagnosis of a store-buffer violation is in `violation`, its fix in `repair`; that of a data race
+//! in `race`, those of the failures of C and C++ in `native`. The text of a
 //! failure consists of `snippets` (source lines, with `underline`) and `interleaving` (the
 //! execution as a table), which `finding` puts in order; `consequence` and `fences` follow it,
 //! `summary_text` ends the report. `progress` has the lines that a check prints while it runs.
@@ -61,9 +62,12 @@ mod diagnosis;
 pub mod fences;
 mod finding;
 mod interleaving;
+mod native;
+mod native_problem;
 mod output;
 pub mod problem;
 pub mod progress;
+mod race;
 mod refusal;
 mod repair;
 mod schedule;
@@ -78,10 +82,14 @@ mod words;
 use fencepost_memory::{Buffering, MemoryModel};
 
 pub use actions::{Action, BarrierOrigin};
+pub use native_problem::{
+    BadMemory, BadMemoryKind, BlockPosition, FailureKind, LeakedBlocks, LockMisuse, Signal,
+    ThreadPlace,
+};
 pub use output::{program_output, program_output_json};
 pub use problem::{
-    Awaited, Buffers, CheckFinding, Consequence, Holder, Obstacle, PlannedOperation, Problem,
-    RaceAccess, RacedCell, ScheduleMismatch, Unexplored, Unreproduced, Wait,
+    AccessKind, Awaited, Buffers, CheckFinding, Consequence, Holder, Obstacle, PlannedOperation,
+    Problem, RaceAccess, RacedCell, ScheduleMismatch, Unexplored, Unreproduced, Wait,
 };
 pub use refusal::Refusal;
 pub use schedule::BadSchedule;

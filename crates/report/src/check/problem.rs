@@ -6,6 +6,7 @@ use fencepost_memory::{Access, ThreadId};
 use fencepost_monitor::{ExplainError, Finding, Violation};
 
 use super::Assumption;
+use super::native_problem::{BadMemory, FailureKind, LeakedBlocks, LockMisuse, ThreadPlace};
 use crate::source::SourcePosition;
 
 /// A failure, and the execution that shows it.
@@ -150,6 +151,30 @@ pub enum Problem {
         /// The other access.
         second: RaceAccess,
     },
+    /// A thread failed in a way that ends a process.
+    Failed {
+        /// The thread.
+        thread: ThreadId,
+        /// How it failed.
+        kind: FailureKind,
+        /// The message, such as the condition of an assertion. It may be empty.
+        message: String,
+        /// The location of the failure.
+        location: Option<SourcePosition>,
+    },
+    /// A heap block is used wrongly.
+    BadMemory(BadMemory),
+    /// Heap blocks were not freed by the end of the execution.
+    LeakedBlocks(Vec<LeakedBlocks>),
+    /// A lock is used wrongly.
+    LockMisuse {
+        /// What is wrong.
+        misuse: LockMisuse,
+        /// The lock in words: ``mutex `m` ``.
+        lock: String,
+        /// Who uses it, and where.
+        by: ThreadPlace,
+    },
     /// An object was not dropped by the end of the execution.
     Leak {
         /// The type of the object: `Arc`.
@@ -231,6 +256,8 @@ pub enum PlannedOperation {
     SpinHint,
     /// A fence.
     Fence,
+    /// None: an assumption of the program has stopped the thread.
+    Stopped,
     /// None: the thread has finished.
     Finished,
     /// None: the thread was not spawned.
@@ -308,6 +335,8 @@ pub enum Awaited {
     Change,
     /// Its next turn: nothing blocks the thread.
     Turn,
+    /// Nothing: an assumption of the program has stopped the thread.
+    Nothing,
 }
 
 /// The memory of a data race.
@@ -317,6 +346,56 @@ pub enum RacedCell {
     Named(String),
     /// A cell that was created here.
     CreatedAt(SourcePosition),
+    /// Memory without a name, at this address.
+    At(u64),
+}
+
+/// How one side of a data race accesses the memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AccessKind {
+    /// It reads, not atomically.
+    Read,
+    /// It writes, not atomically.
+    Write,
+    /// It reads atomically.
+    AtomicRead,
+    /// It writes atomically, and perhaps reads.
+    AtomicWrite,
+    /// It allocates the memory.
+    Allocation,
+    /// It frees the memory.
+    Free,
+}
+
+impl AccessKind {
+    /// Whether it is no read.
+    pub fn writes(self) -> bool {
+        !matches!(self, AccessKind::Read | AccessKind::AtomicRead)
+    }
+
+    /// What the thread does: `reads`.
+    pub(crate) fn verb(self) -> &'static str {
+        match self {
+            AccessKind::Read => "reads",
+            AccessKind::Write => "writes",
+            AccessKind::AtomicRead => "atomically reads",
+            AccessKind::AtomicWrite => "atomically writes",
+            AccessKind::Allocation => "allocates",
+            AccessKind::Free => "frees",
+        }
+    }
+
+    /// The name for scripts.
+    pub fn name(self) -> &'static str {
+        match self {
+            AccessKind::Read => "read",
+            AccessKind::Write => "write",
+            AccessKind::AtomicRead => "atomic-read",
+            AccessKind::AtomicWrite => "atomic-write",
+            AccessKind::Allocation => "allocation",
+            AccessKind::Free => "free",
+        }
+    }
 }
 
 /// One side of a data race.
@@ -324,8 +403,10 @@ pub enum RacedCell {
 pub struct RaceAccess {
     /// The thread that accesses the cell.
     pub thread: ThreadId,
-    /// Whether the access writes.
-    pub writes: bool,
+    /// How it does.
+    pub kind: AccessKind,
+    /// How many bytes it accesses; none if it is the whole cell.
+    pub size: Option<u32>,
     /// The location of the access.
     pub location: Option<SourcePosition>,
 }
@@ -339,6 +420,10 @@ impl Problem {
             Problem::Deadlock { .. } => "deadlock",
             Problem::Livelock { .. } => "livelock",
             Problem::Race { .. } => "race",
+            Problem::Failed { .. } => "failed",
+            Problem::BadMemory(_) => "bad-memory",
+            Problem::LeakedBlocks(_) => "leaked-blocks",
+            Problem::LockMisuse { .. } => "lock-misuse",
             Problem::Leak { .. } => "leak",
             Problem::StackOverflow { .. } => "stack-overflow",
             Problem::StepLimit { .. } => "step-limit",

@@ -10,6 +10,8 @@ use crate::source::SourcePosition;
 pub struct CheckSummary {
     /// Executions that were explored.
     pub executions: u64,
+    /// Of these, the executions that an assumption of the program has ended.
+    pub pruned: u64,
     /// Steps of all executions. A common prefix counts once.
     pub steps: u64,
     /// Executions that were started and abandoned, because others cover them or a bound excludes
@@ -71,6 +73,13 @@ pub enum Assumption {
     NoSpuriousWakeups,
     /// Spin loops only wait; the report does not list them.
     SpinLoopsOnlyWait,
+    /// Values that the program leaves open are between these.
+    OpenValues {
+        /// The least.
+        low: i64,
+        /// The greatest.
+        high: i64,
+    },
     /// The program has a fence that is not in its source.
     InsertedFence {
         /// The ordering of the fence.

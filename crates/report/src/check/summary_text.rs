@@ -111,7 +111,17 @@ fn explored(summary: &CheckSummary, which: &str) -> String {
         0 => String::new(),
         abandoned => format!("; {} more abandoned early", grouped(abandoned)),
     };
-    format!("{executions}{machine}{which}, {steps}{abandoned}")
+    let pruned = match summary.pruned {
+        0 => String::new(),
+        pruned if pruned == summary.executions => {
+            "; all of them ended at an assumption of the program".to_owned()
+        }
+        pruned => format!(
+            "; {} of them ended at an assumption of the program",
+            grouped(pruned)
+        ),
+    };
+    format!("{executions}{machine}{which}, {steps}{pruned}{abandoned}")
 }
 
 /// The claim that an incomplete check proves; none if no execution was explored.
@@ -341,6 +351,9 @@ pub(super) fn assumption(assumption: &Assumption) -> String {
         }
         Assumption::SpinLoopsOnlyWait => {
             "spin loops only wait (`store_buffers` lists them)".to_string()
+        }
+        Assumption::OpenValues { low, high } => {
+            format!("numbers that the program leaves open are from {low} to {high}")
         }
         Assumption::InsertedFence { fence, before } => format!(
             "`{}` is inserted before {before} (`insert_fence`)",

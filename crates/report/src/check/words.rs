@@ -135,6 +135,7 @@ pub(crate) fn awaited(what: &Awaited, names: &dyn Naming) -> String {
         }
         Awaited::Change => "a change of what it reads".to_owned(),
         Awaited::Turn => "its turn".to_owned(),
+        Awaited::Nothing => "nothing: an assumption has stopped it".to_owned(),
     }
 }
 
@@ -145,6 +146,7 @@ pub(crate) fn planned(operation: &PlannedOperation, names: &dyn Naming) -> Strin
         PlannedOperation::Join(thread) => format!("a join of {}", names.thread(*thread)),
         PlannedOperation::SpinHint => "a spin hint".to_owned(),
         PlannedOperation::Fence => "a fence".to_owned(),
+        PlannedOperation::Stopped => "nothing: an assumption has stopped the thread".to_owned(),
         PlannedOperation::Finished => "the thread has finished".to_owned(),
         PlannedOperation::NotSpawned => "the thread does not exist".to_owned(),
     }
@@ -165,6 +167,7 @@ pub(crate) fn raced_cell(cell: &RacedCell) -> String {
         RacedCell::CreatedAt(position) => {
             format!("the cell created at {}:{}", position.file, position.line)
         }
+        RacedCell::At(address) => format!("memory at {address:#x}"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The findings and the summary of a checked program as JSON. The kinds of failures are in
 //! [`problem`].
 
+pub mod native;
 pub mod problem;
 
 use std::collections::HashMap;
@@ -328,6 +329,9 @@ pub struct SummaryObject {
     pub pso_locked: Option<&'static str>,
     /// The number of explored executions.
     pub executions: u64,
+    /// The number of these that an assumption of the program has ended; absent if there are none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub pruned: u64,
     /// The steps of all executions.
     pub steps: u64,
     /// The number of executions that were abandoned early.
@@ -374,6 +378,7 @@ impl SummaryObject {
             model: target.model.name(),
             pso_locked: pso_locked(&target.model),
             executions: summary.executions,
+            pruned: summary.pruned,
             steps: summary.steps,
             abandoned: summary.abandoned,
             problems: summary.problems,
@@ -395,4 +400,9 @@ impl SummaryObject {
             version: env!("CARGO_PKG_VERSION"),
         }
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // What serde calls.
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -22,7 +22,7 @@ pub use shown::{Names, read_source_line};
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, MutexGuard, PoisonError};
 
 use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::FxHashMap;
@@ -186,6 +186,8 @@ pub struct Registry {
     /// for more stores than on the machine.
     buffering: Mutex<(Option<ThreadIdSpace>, bool)>,
     has_bounded_wait: AtomicBool,
+    /// The bounds of the values that the program leaves open, if it does.
+    pub(super) open_values: OnceLock<(i64, i64)>,
     compared_heap: AtomicU8,
 }
 
@@ -239,6 +241,7 @@ impl Registry {
             insertions: Arc::default(),
             buffering: Mutex::default(),
             has_bounded_wait: AtomicBool::new(false),
+            open_values: OnceLock::new(),
             compared_heap: AtomicU8::new(ComparedHeap::All as u8),
         }
     }
@@ -247,6 +250,16 @@ impl Registry {
     /// [`MOST_RETURNS`](super::MOST_RETURNS) returns without a notification.
     pub fn note_bounded_wait(&self) {
         self.has_bounded_wait.store(true, Ordering::Relaxed);
+    }
+
+    /// Records that the program leaves a value open, and that only those from `low` to `high` are tried.
+    pub fn note_open_value(&self, low: i64, high: i64) {
+        let _ = self.open_values.set((low, high));
+    }
+
+    /// The bounds of the values that the program leaves open, if it does.
+    pub fn open_values(&self) -> Option<(i64, i64)> {
+        self.open_values.get().copied()
     }
 
     /// Whether such a wait was left out, so that executions are missing.

@@ -5,7 +5,7 @@
 //! [`Registry::restore`] checks everything that the registry relies on.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use fencepost_memory::{Address, LocationId, ThreadId};
 use serde::{Deserialize, Serialize};
@@ -159,6 +159,7 @@ impl Registry {
             insertions: Arc::default(),
             buffering: Mutex::default(),
             has_bounded_wait: AtomicBool::new(false),
+            open_values: OnceLock::new(),
             compared_heap: AtomicU8::new(ComparedHeap::All as u8),
             check,
             visible_drop_count: AtomicUsize::new(tables.visible_drops.len()),

@@ -7,7 +7,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-use fencepost_driver::{RUNTIME_FILE, needed_libraries};
+use fencepost_driver::{RUNTIME_FILE, linked_with};
 use nix::sys::personality::{self, Persona};
 use nix::sys::signal::Signal;
 
@@ -69,23 +69,29 @@ fn refuse_others(executable: &Path, shown: &Path) -> Result<(), Failure> {
         }
         Ok(_) => {}
     }
-    let Some(needed) = needed_libraries(executable) else {
+    let Some(linked) = linked_with(executable) else {
         return refused(format!(
             "error: {shown}: expected an executable for x86-64\n\
-             help: a C or C++ file is checked with `fencepost cc`; if this is a script of libtool, name the program in .libs"
+             help: a C or C++ file is checked with `fencepost cc`; a script of libtool is run by\n      \
+             libtool --mode=execute fencepost run PROGRAM"
         ));
     };
-    match needed
-        .iter()
-        .any(|name| name.ends_with(RUNTIME_FILE.as_bytes()))
-    {
-        true => Ok(()),
-        false => refused(format!(
+    let is_runtime = |name: &Vec<u8>| name.ends_with(RUNTIME_FILE.as_bytes());
+    if !linked.libraries.iter().any(is_runtime) {
+        return refused(format!(
             "error: {shown} was not linked with Fencepost's runtime library\n\
              help: build it anew with fencepost-cc as the C compiler and fencepost-cxx as the C++ compiler, such as\n      \
              make clean && make CC=fencepost-cc CXX=fencepost-cxx"
-        )),
+        ));
     }
+    if !linked.starts_as_usual {
+        // The runtime library would never come in, and the program's own exit code look like a result.
+        return refused(format!(
+            "error: {shown} has a start of its own instead of the C library's (`__libc_start_main`)\n\
+             help: build it without -nostartfiles and -nostdlib"
+        ));
+    }
+    Ok(())
 }
 
 /// Starts the process and waits for it. Its exit code is that of the check.

@@ -27,7 +27,7 @@ use crate::program::{Condition, Effect, Intent, TouchKind};
 use crate::schedule::{Schedule, Turn};
 
 /// Increase this whenever a type of this file changes. Formats up to 4 were text.
-const FORMAT_VERSION: u32 = 5;
+const FORMAT_VERSION: u32 = 6;
 
 /// The version of Fencepost. Another version may explore in another order.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -85,6 +85,7 @@ pub(super) struct Counts {
     pub(super) faults: u64,
     pub(super) borderline: u64,
     pub(super) violations: u64,
+    pub(super) pruned: u64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -181,6 +182,7 @@ enum TouchKindData {
 enum IntentData {
     Local,
     SpinHint,
+    Stopped,
     Join(u32),
     Access {
         object: u32,
@@ -316,6 +318,7 @@ impl From<Intent> for IntentData {
         match intent {
             Intent::Local => IntentData::Local,
             Intent::SpinHint => IntentData::SpinHint,
+            Intent::Stopped => IntentData::Stopped,
             Intent::Join(thread) => IntentData::Join(thread.0),
             Intent::Access {
                 object,
@@ -428,8 +431,11 @@ impl Counts {
             faults,
             borderline,
             violations,
+            pruned,
         } = self;
-        for number in [executions, abandoned, steps, faults, borderline, violations] {
+        for number in [
+            executions, abandoned, steps, faults, borderline, violations, pruned,
+        ] {
             count(number)?;
         }
         Ok(self)
@@ -582,6 +588,7 @@ fn intent(data: IntentData) -> Validated<Intent> {
     Ok(match data {
         IntentData::Local => Intent::Local,
         IntentData::SpinHint => Intent::SpinHint,
+        IntentData::Stopped => Intent::Stopped,
         IntentData::Join(joined) => Intent::Join(thread(joined)?),
         IntentData::Access {
             object,

@@ -62,6 +62,7 @@ pub(crate) fn resume<P: Program>(
     findings.faults = counts.faults;
     findings.borderline = counts.borderline;
     findings.violations = counts.violations;
+    findings.pruned = counts.pruned;
     let previous = SearchResults {
         executions: counts.executions,
         abandoned: counts.abandoned,

@@ -118,6 +118,7 @@ impl<'a, 's, E: Clone + PartialEq, R: Clone> CheckpointCoordinator<'a, 's, E, R>
                 faults: all.findings.faults,
                 borderline: all.findings.borderline,
                 violations: all.findings.violations,
+                pruned: all.findings.pruned,
             },
             hit_spin_bound: all.hit_spin_bound,
             elapsed: all.previous_time + self.started.elapsed(),

@@ -4,6 +4,7 @@ use fencepost_memory::ThreadId;
 use fencepost_monitor::{ExplainError, Finding, Repair, StrongerOrdering, Violation};
 use serde::Serialize;
 
+use super::native::{BadMemoryObject, FailedObject, LeakedBlocksObject, LockMisuseObject};
 use super::{AccessObject, PlaceObject};
 use crate::check::{
     Holder, Problem, RaceAccess, RacedCell, Wait, awaited, leaked, mismatch_sentence, planned,
@@ -80,6 +81,12 @@ pub struct RaceObject {
     pub thread: String,
     /// Whether the access writes.
     pub writes: bool,
+    /// How it accesses memory: `read`, `atomic-write`, `free`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access: Option<&'static str>,
+    /// How many bytes it accesses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u32>,
     /// The location, or null.
     pub source: Option<PlaceObject>,
 }
@@ -117,6 +124,12 @@ pub enum ProblemObject {
         first: RaceObject,
         second: RaceObject,
     },
+    Failed(FailedObject),
+    BadMemory(BadMemoryObject),
+    LeakedBlocks {
+        blocks: Vec<LeakedBlocksObject>,
+    },
+    LockMisuse(LockMisuseObject),
     Leak {
         what: String,
         source: Option<PlaceObject>,
@@ -173,11 +186,26 @@ impl ProblemObject {
             } => ProblemObject::Race {
                 cell: match cell {
                     RacedCell::Named(name) => name.clone(),
-                    RacedCell::CreatedAt(_) => raced_cell(cell),
+                    RacedCell::CreatedAt(_) | RacedCell::At(_) => raced_cell(cell),
                 },
                 first: race_object(first, names),
                 second: race_object(second, names),
             },
+            Problem::Failed {
+                thread,
+                kind,
+                message,
+                location,
+            } => ProblemObject::Failed(FailedObject::new(*thread, *kind, message, location, names)),
+            Problem::BadMemory(misuse) => {
+                ProblemObject::BadMemory(BadMemoryObject::new(misuse, names))
+            }
+            Problem::LeakedBlocks(leaks) => ProblemObject::LeakedBlocks {
+                blocks: leaks.iter().map(LeakedBlocksObject::new).collect(),
+            },
+            Problem::LockMisuse { misuse, lock, by } => {
+                ProblemObject::LockMisuse(LockMisuseObject::new(misuse, lock, by, names))
+            }
             Problem::Leak {
                 kind,
                 name,
@@ -270,7 +298,9 @@ fn holder_objects(holders: &[Holder], names: &dyn Naming) -> Vec<HolderObject> {
 fn race_object(access: &RaceAccess, names: &dyn Naming) -> RaceObject {
     RaceObject {
         thread: names.thread(access.thread),
-        writes: access.writes,
+        writes: access.kind.writes(),
+        access: access.size.map(|_| access.kind.name()),
+        size: access.size,
         source: PlaceObject::of(&access.location),
     }
 }
