@@ -41,24 +41,24 @@ pub(crate) fn begin(returns_to: usize) -> (Current, LocationRef) {
 /// The object at an address that is no atomic variable.
 pub(crate) fn object_at(
     current: Current,
-    address: usize,
+    (address, size): (usize, usize),
     kind: &'static str,
     value: impl FnOnce() -> u64,
 ) -> Address {
-    let name = || name_of(address, 1);
+    let name = || name_of(address, size);
     known_at(current, (address, 0), |_| kind, |_| value(), name).object
 }
 
-/// An object of another kind that belongs to something at an address, and is known by a number that no address of an object
-/// is. Its state is 0 at first.
+/// Another object of what is at an address. Its state is 0 at first.
 pub(crate) fn object_named(
     current: Current,
-    number: usize,
+    (address, size): (usize, usize),
     kind: &'static str,
     relation: &str,
 ) -> Address {
-    let name = || format!("{relation} {}", name_of(number - 1, 1));
-    known_at(current, (number, 0), |_| kind, |_| 0, name).object
+    let name = || format!("{relation} {}", name_of(address, size));
+    // Nothing that has two objects is at an odd address.
+    known_at(current, (address + 1, 0), |_| kind, |_| 0, name).object
 }
 
 /// An object that a program has once: its name is its kind. Its state is 0 at first.

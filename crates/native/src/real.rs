@@ -17,9 +17,7 @@ pub(crate) fn find(name: &CStr, cache: &AtomicPtr<c_void>) -> *mut c_void {
     // Condition variables have a second version, which is the one that programs are linked with.
     let found = match name.to_bytes().starts_with(b"pthread_cond_") {
         // SAFETY: the name and the version are texts.
-        true => unsafe {
-            libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr())
-        },
+        true => unsafe { libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr()) },
         false => std::ptr::null_mut(),
     };
     let found = match found.is_null() {

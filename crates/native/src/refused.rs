@@ -11,10 +11,7 @@ use crate::world::inside;
 pub(crate) fn refuse(name: &str, why: &str, returns_to: usize) -> ! {
     inside(|| {
         begin(returns_to);
-        failures::refuse(
-            format!("`{name}` cannot be checked: {why}"),
-            returns_to,
-        )
+        failures::refuse(format!("`{name}` cannot be checked: {why}"), returns_to)
     })
 }
 
@@ -76,7 +73,11 @@ fn check_handler(name: &str, handler: usize, returns_to: usize) {
     }
 }
 
-unsafe extern "C-unwind" fn set_handler(_signal: c_int, handler: usize, returns_to: usize) -> usize {
+unsafe extern "C-unwind" fn set_handler(
+    _signal: c_int,
+    handler: usize,
+    returns_to: usize,
+) -> usize {
     check_handler("signal", handler, returns_to);
     libc::SIG_DFL
 }

@@ -79,7 +79,9 @@ fn change(current: Current, location: LocationRef, change: impl FnOnce(u64) -> u
 
 /// A wait has ended because of its deadline.
 pub(crate) fn pass(current: Current, deadline: Option<Deadline>, location: LocationRef) {
-    let has_read = state().threads[current.thread().index()].locals.has_read_clock;
+    let has_read = state().threads[current.thread().index()]
+        .locals
+        .has_read_clock;
     let Some(deadline) = deadline.filter(|_| has_read) else {
         return;
     };
@@ -93,7 +95,9 @@ pub(crate) fn pass(current: Current, deadline: Option<Deadline>, location: Locat
 fn now(returns_to: usize) -> u64 {
     inside(|| {
         let (current, location) = begin(returns_to);
-        state().threads[current.thread().index()].locals.has_read_clock = true;
+        state().threads[current.thread().index()]
+            .locals
+            .has_read_clock = true;
         change(current, location, |now| now.saturating_add(TICK))
     })
 }

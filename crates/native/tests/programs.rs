@@ -56,9 +56,7 @@ fn outcomes_of_real_threads_are_explored() {
         let Some(program) = Program::compile(&source, Compiler::C) else {
             return;
         };
-        let explored: Vec<i32> = (0..8)
-            .filter(|outcome| program.reaches(*outcome))
-            .collect();
+        let explored: Vec<i32> = (0..8).filter(|outcome| program.reaches(*outcome)).collect();
         assert!(!explored.is_empty(), "{}", source.display());
         for run in 0..RUNS {
             let outcome = program.outcome(run);

@@ -29,7 +29,8 @@ fn begin(barrier: usize, returns_to: usize) -> (Lock, BarrierObjects) {
     if lock.word(THREADS) == 0 {
         lock.invalid();
     }
-    let opening = object_named(lock.current, barrier + 1, BARRIER_OPENING, OPENING_OF);
+    let place = (barrier, BARRIER.size);
+    let opening = object_named(lock.current, place, BARRIER_OPENING, OPENING_OF);
     let objects = BarrierObjects {
         arrived: lock.object_with(0),
         opened: opening,

@@ -2,9 +2,9 @@
 
 use std::ffi::c_int;
 
+use super::How;
 use super::condvar::{self, Condvar};
 use super::mutex::{self, Mutex};
-use super::How;
 use crate::hooks::look_alike;
 use crate::time::Deadline;
 use crate::world::inside;
@@ -59,7 +59,11 @@ unsafe extern "C-unwind" fn mutex_try_lock(mutex: usize, returns_to: usize) -> c
     result(inside(|| Mutex::begin(mutex, returns_to).lock(How::Tries)))
 }
 
-unsafe extern "C-unwind" fn mutex_timed_lock(mutex: usize, until: *const libc::timespec, returns_to: usize) -> c_int {
+unsafe extern "C-unwind" fn mutex_timed_lock(
+    mutex: usize,
+    until: *const libc::timespec,
+    returns_to: usize,
+) -> c_int {
     result(inside(|| {
         Mutex::begin(mutex, returns_to).lock(How::Until(Deadline::at(until)))
     }))

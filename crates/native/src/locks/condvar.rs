@@ -74,8 +74,7 @@ impl Condvar {
             return error;
         }
         let steps = self.steps();
-        let only_waits =
-            current.only_waits_without(steps.object, location, mutex.object(), &());
+        let only_waits = current.only_waits_without(steps.object, location, mutex.object(), &());
         let how = Waiting {
             is_timed: deadline.is_some(),
             only_waits,

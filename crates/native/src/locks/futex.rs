@@ -27,12 +27,23 @@ use crate::{failures, random};
 #[unsafe(naked)]
 pub unsafe extern "C" fn syscall(_number: c_long) -> c_long {
     naked_asm!(
+        "cmp byte ptr [rip + {clears}], 0",
+        "je 2f",
+        "lea rax, [rsp - 4096]",
+        "pxor xmm15, xmm15",
+        "3:",
+        "movups xmmword ptr [rax], xmm15",
+        "add rax, 16",
+        "cmp rax, rsp",
+        "jb 3b",
+        "2:",
         // Where this returns to, and behind it the seventh argument.
         "mov rax, rsp",
         "push rax",
         "call {implementation}",
         "pop rcx",
         "ret",
+        clears = sym crate::operations::CLEARS_STACK,
         implementation = sym system_call,
     );
 }
@@ -48,10 +59,7 @@ unsafe extern "C-unwind" fn system_call(
 ) -> c_long {
     // SAFETY: `syscall` passes its stack pointer.
     let (returns_to, f) = unsafe { (*caller, *caller.add(1)) };
-    let result = outside(
-        || checked((number, [a, b, c, d, e]), returns_to),
-        || None,
-    );
+    let result = outside(|| checked((number, [a, b, c, d, e]), returns_to), || None);
     // SAFETY: the arguments are passed on.
     let result = result.unwrap_or_else(|| unsafe { kernel(number, [a, b, c, d, e, f]) });
     if (-4095..0).contains(&result) {
@@ -83,7 +91,7 @@ fn checked((number, arguments): (c_long, [usize; 5]), returns_to: usize) -> Opti
             first,
             second as c_int,
             third as u32,
-            Deadline::of_futex(fourth, second as c_int),
+            fourth,
             returns_to,
         )),
         libc::SYS_gettid => Some(i64::from(Current::get()?.thread().0) + 1),
@@ -103,24 +111,25 @@ fn checked((number, arguments): (c_long, [usize; 5]), returns_to: usize) -> Opti
     }
 }
 
-fn futex(
-    word: usize,
-    operation: c_int,
-    value: u32,
-    deadline: Option<Deadline>,
-    returns_to: usize,
-) -> c_long {
+fn futex(word: usize, operation: c_int, value: u32, until: usize, returns_to: usize) -> c_long {
     if word % 4 != 0 {
         return -c_long::from(libc::EINVAL);
     }
     let (current, location) = begin(returns_to);
     failures::check_access(current, word, 4, returns_to);
-    let object = object_named(current, word + 1, "Futex", "waiters of");
+    let object = object_named(current, (word, 4), "Futex", "futex");
     let waiters = WaitersAt(word + 1);
     let steps = CondvarObject { object, waiters };
     match operation & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) {
         libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
-            wait(current, location, steps, (word, value, returns_to), deadline)
+            let deadline = Deadline::of_futex(until, operation);
+            wait(
+                current,
+                location,
+                steps,
+                (word, value, returns_to),
+                deadline,
+            )
         }
         libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => {
             let woken = match value {

@@ -25,7 +25,7 @@ fn with_flag<R>(
 ) -> R {
     inside(|| {
         let (current, location) = begin(returns_to);
-        let object = object_named(current, guard + 1, "static", "initialization of");
+        let object = object_named(current, (guard, 8), "static", "initialization of");
         let flag = OnceFlag::of(current.object_of(object, location));
         f(current, location, flag)
     })

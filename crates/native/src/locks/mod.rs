@@ -114,7 +114,8 @@ impl Lock {
 
     /// The object, which has this state if it was not used in this execution.
     fn object_with(self, state: u64) -> Address {
-        object_at(self.current, self.address, self.kind.object, || state)
+        let place = (self.address, self.kind.size);
+        object_at(self.current, place, self.kind.object, || state)
     }
 
     /// A word of its memory.
@@ -193,12 +194,17 @@ impl Lock {
     }
 
     fn misuse(self, kind: LockMisuseKind) -> ! {
-        self.current.fail(ProgramError::LockMisuse(Box::new(LockMisuse {
-            kind,
-            lock: format!("{} `{}`", self.kind.words, name_of(self.address, 1)),
-            thread: self.thread,
-            location: place(self.returns_to),
-        })))
+        self.current
+            .fail(ProgramError::LockMisuse(Box::new(LockMisuse {
+                kind,
+                lock: format!(
+                    "{} `{}`",
+                    self.kind.words,
+                    name_of(self.address, self.kind.size)
+                ),
+                thread: self.thread,
+                location: place(self.returns_to),
+            })))
     }
 }
 

@@ -150,9 +150,7 @@ impl Mutex {
                     self.0.set_word(OWNER, 0);
                     self.0.set_place(TAKEN, 0);
                 };
-                self.0
-                    .current
-                    .unlock_mutex(object, self.0.location, give);
+                self.0.current.unlock_mutex(object, self.0.location, give);
             }
             count => self.0.set_word(COUNT, count - 1),
         }
@@ -191,7 +189,11 @@ unsafe extern "C-unwind" fn init(mutex: usize, attributes: *const u32, returns_t
     const IS_ROBUST: u32 = 1 << 30;
     // SAFETY: the program has passed attributes, or none.
     let attributes = unsafe { attributes.as_ref() }.copied().unwrap_or(0);
-    let robust = if attributes & IS_ROBUST != 0 { ROBUST } else { 0 };
+    let robust = if attributes & IS_ROBUST != 0 {
+        ROBUST
+    } else {
+        0
+    };
     inside(|| initialize(mutex, attributes & TYPE | robust, returns_to))
 }
 
@@ -207,7 +209,11 @@ unsafe extern "C-unwind" fn try_lock(mutex: usize, returns_to: usize) -> c_int {
     inside(|| Mutex::begin(mutex, returns_to).lock(How::Tries))
 }
 
-unsafe extern "C-unwind" fn timed_lock(mutex: usize, until: *const libc::timespec, returns_to: usize) -> c_int {
+unsafe extern "C-unwind" fn timed_lock(
+    mutex: usize,
+    until: *const libc::timespec,
+    returns_to: usize,
+) -> c_int {
     inside(|| Mutex::begin(mutex, returns_to).lock(How::Until(Deadline::at(until))))
 }
 

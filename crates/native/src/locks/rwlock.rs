@@ -59,11 +59,11 @@ impl RwLock {
         };
         let may_block_readers = self.0.word(PREFERENCE) == PREFERS_WRITERS;
         let is_announced = may_block_readers && self.0.current.are_writers_announced();
-        let (current, address) = (self.0.current, self.0.address);
+        let (current, place) = (self.0.current, (self.0.address, RWLOCK.size));
         RwLockObjects {
             object: self.0.object(state),
             waiting: is_announced
-                .then(|| object_named(current, address + 1, WAITING_WRITERS, WAITING_WRITERS)),
+                .then(|| object_named(current, place, WAITING_WRITERS, WAITING_WRITERS)),
             may_block_readers,
             read_until: self,
         }
@@ -84,9 +84,7 @@ impl RwLock {
             // Another thread has destroyed it meanwhile.
             (Some(false), _) => self.0.invalid(),
             (None, How::Tries) => libc::EBUSY,
-            (None, How::Until(deadline)) => {
-                timed_out(self.0.current, deadline, self.0.location)
-            }
+            (None, How::Until(deadline)) => timed_out(self.0.current, deadline, self.0.location),
             (None, How::Waits) => self.0.current.cannot_wait(),
         }
     }
@@ -161,7 +159,8 @@ impl RwLock {
             steps.release(current, location, give, |_| FREE);
         } else if is_reader {
             let give = || {
-                self.0.set_word(READERS, self.0.word(READERS).saturating_sub(1));
+                self.0
+                    .set_word(READERS, self.0.word(READERS).saturating_sub(1));
                 self.with_readers(|readers| {
                     let own = readers.iter().position(|&reader| reader == thread);
                     own.map(|own| readers.remove(own));
@@ -223,7 +222,11 @@ unsafe extern "C-unwind" fn try_read(lock: usize, returns_to: usize) -> c_int {
     inside(|| RwLock::begin(lock, returns_to).read(How::Tries))
 }
 
-unsafe extern "C-unwind" fn timed_read(lock: usize, until: *const libc::timespec, returns_to: usize) -> c_int {
+unsafe extern "C-unwind" fn timed_read(
+    lock: usize,
+    until: *const libc::timespec,
+    returns_to: usize,
+) -> c_int {
     inside(|| RwLock::begin(lock, returns_to).read(How::Until(Deadline::at(until))))
 }
 
@@ -244,7 +247,11 @@ unsafe extern "C-unwind" fn try_write(lock: usize, returns_to: usize) -> c_int {
     inside(|| RwLock::begin(lock, returns_to).write(How::Tries))
 }
 
-unsafe extern "C-unwind" fn timed_write(lock: usize, until: *const libc::timespec, returns_to: usize) -> c_int {
+unsafe extern "C-unwind" fn timed_write(
+    lock: usize,
+    until: *const libc::timespec,
+    returns_to: usize,
+) -> c_int {
     inside(|| RwLock::begin(lock, returns_to).write(How::Until(Deadline::at(until))))
 }
 

@@ -126,8 +126,14 @@ unsafe extern "C-unwind" fn try_wait(semaphore: usize, returns_to: usize) -> c_i
     result(inside(|| take(semaphore, How::Tries, returns_to)))
 }
 
-unsafe extern "C-unwind" fn timed_wait(semaphore: usize, until: *const libc::timespec, returns_to: usize) -> c_int {
-    result(inside(|| take(semaphore, How::Until(Deadline::at(until)), returns_to)))
+unsafe extern "C-unwind" fn timed_wait(
+    semaphore: usize,
+    until: *const libc::timespec,
+    returns_to: usize,
+) -> c_int {
+    result(inside(|| {
+        take(semaphore, How::Until(Deadline::at(until)), returns_to)
+    }))
 }
 
 unsafe extern "C-unwind" fn clock_wait(
@@ -136,7 +142,9 @@ unsafe extern "C-unwind" fn clock_wait(
     until: *const libc::timespec,
     returns_to: usize,
 ) -> c_int {
-    result(inside(|| take(semaphore, How::Until(Deadline::at(until)), returns_to)))
+    result(inside(|| {
+        take(semaphore, How::Until(Deadline::at(until)), returns_to)
+    }))
 }
 
 unsafe extern "C-unwind" fn post(semaphore: usize, returns_to: usize) -> c_int {

@@ -1,4 +1,4 @@
-// verified
+// verified 2
 #include <assert.h>
 #include <pthread.h>
 static pthread_barrier_t barrier;

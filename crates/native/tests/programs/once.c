@@ -1,4 +1,4 @@
-// verified
+// verified 2
 #include <assert.h>
 #include <pthread.h>
 static pthread_once_t once = PTHREAD_ONCE_INIT;

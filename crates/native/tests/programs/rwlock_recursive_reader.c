@@ -1,4 +1,4 @@
-// verified
+// verified 2
 #include <pthread.h>
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static int a;

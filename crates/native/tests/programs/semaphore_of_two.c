@@ -1,4 +1,4 @@
-// race
+// finding: failed an assertion
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>

@@ -12,11 +12,11 @@ static bool is_set;
 int main()
 {
     std::thread thread([] {
-        if (timed.try_lock_for(10ms)) {
+        if (timed.try_lock_for(2ms)) {
             timed.unlock();
         }
         std::unique_lock lock(mutex);
-        changed.wait_for(lock, 10ms, [] { return is_set; });
+        changed.wait_for(lock, 2ms, [] { return is_set; });
     });
     timed.lock();
     timed.unlock();

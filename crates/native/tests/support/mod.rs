@@ -33,7 +33,9 @@ impl Compiler {
 }
 
 fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(name)
 }
 
 fn sources(folder: &Path, extension: &str) -> Vec<PathBuf> {
