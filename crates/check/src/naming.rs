@@ -128,8 +128,9 @@ impl<'a> CheckNames<'a> {
         };
         match (kind, access.operation, access.value) {
             ("Mutex", Operation::Interlocked(_), Some(0)) => Action::Unlock(object),
-            ("Mutex", Operation::Interlocked(_), _) => Action::Lock(object),
-            ("Mutex", ..) => Action::FailedLock(object),
+            ("SpinLock", Operation::Store(_), _) => Action::Unlock(object),
+            ("Mutex" | "SpinLock", Operation::Interlocked(_), _) => Action::Lock(object),
+            ("Mutex" | "SpinLock", ..) => Action::FailedLock(object),
             ("RwLock", Operation::Interlocked(_), Some(value)) if is_release(value) => {
                 Action::Unlock(object)
             }

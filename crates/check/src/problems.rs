@@ -280,7 +280,7 @@ impl Translator<'_> {
             return Vec::new();
         };
         let kind = self.showing.names().kind(object);
-        if !matches!(kind, Some("Mutex" | "RwLock")) {
+        if !matches!(kind, Some("Mutex" | "RwLock" | "SpinLock")) {
             return Vec::new();
         }
         let (mut holders, mut last): (Vec<Holder>, u64) = (Vec::new(), 0);
@@ -359,7 +359,7 @@ impl Translator<'_> {
         let names = self.showing.names();
         let mut objects = by(thread, before).filter_map(|access| access.operation.address());
         let last = objects.find(|&object| names.kind(object) != Some("Mutex"))?;
-        (names.kind(last) == Some("Condvar")).then(|| names.object(last))
+        matches!(names.kind(last), Some("Condvar" | "Futex")).then(|| names.object(last))
     }
 
     fn planned(&self, intent: Intent) -> PlannedOperation {

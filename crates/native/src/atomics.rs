@@ -3,8 +3,9 @@
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
+use fencepost_memory::Address;
 use fencepost_runtime::plain::{AccessKind, MemoryAccess, MemoryFinding};
-use fencepost_runtime::{Current, LocationRef, Operand, ProgramError, Variable, fence};
+use fencepost_runtime::{Current, LocationRef, Operand, ProgramError, Step, Variable, fence};
 
 use crate::failures;
 
@@ -129,6 +130,56 @@ impl<W: Word> Variable for Memory<W> {
     }
 }
 
+/// A word of memory as an atomic variable, for an operation of another kind.
+pub(crate) struct AtomicWord {
+    memory: Memory<u32>,
+    object: Address,
+}
+
+/// The word at an address.
+pub(crate) fn word_at(current: Current, address: usize, returns_to: usize) -> AtomicWord {
+    let place = std::ptr::with_exposed_provenance_mut(address);
+    let (memory, object) = variable(current, place, returns_to);
+    let word = AtomicWord { memory, object };
+    word.operand().bring_up_to_date(current);
+    word
+}
+
+impl AtomicWord {
+    fn operand(&self) -> Operand<'_, Memory<u32>> {
+        Operand {
+            variable: &self.memory,
+            object: self.object,
+        }
+    }
+
+    /// Its value in a step.
+    pub(crate) fn value_in(&self, step: &mut Step<'_>) -> u32 {
+        self.operand().in_memory(step)
+    }
+
+    /// Records that a step reads it.
+    pub(crate) fn read_in(&self, step: &mut Step<'_>) {
+        step.read(self.object);
+    }
+}
+
+/// Exchanges a byte of the program.
+pub(crate) fn exchange_byte(
+    place: *mut u8,
+    value: u8,
+    order: Ordering,
+    (current, location): (Current, LocationRef),
+    returns_to: usize,
+) {
+    let (memory, object) = variable(current, place, returns_to);
+    let operand = Operand {
+        variable: &memory,
+        object,
+    };
+    operand.modify(current, order, location, |_| value);
+}
+
 /// The ordering with this number.
 fn ordering(number: c_int) -> Ordering {
     // The rest are hints.
@@ -160,13 +211,9 @@ fn of_store(ordering: Ordering) -> Ordering {
     }
 }
 
-/// Performs an operation on a variable of the program.
-fn perform<W: Word, R>(
-    place: *mut W,
-    returns_to: usize,
-    operation: impl FnOnce(Operand<'_, Memory<W>>, Current, LocationRef) -> R,
-) -> R {
-    let (current, location) = begin(returns_to);
+/// The variable at a place of the program, and its object.
+#[inline(always)] // It is in the way of every operation.
+fn variable<W: Word>(current: Current, place: *mut W, returns_to: usize) -> (Memory<W>, Address) {
     // SAFETY: the program has passed the place.
     let value = |has_sign| unsafe { place.read_volatile() }.state(has_sign);
     let known = variable_at(current, place.addr(), W::SIZE, value);
@@ -175,9 +222,20 @@ fn perform<W: Word, R>(
         returns_to,
         has_sign: known.has_sign,
     };
+    (memory, known.object)
+}
+
+/// Performs an operation on a variable of the program.
+fn perform<W: Word, R>(
+    place: *mut W,
+    returns_to: usize,
+    operation: impl FnOnce(Operand<'_, Memory<W>>, Current, LocationRef) -> R,
+) -> R {
+    let (current, location) = begin(returns_to);
+    let (memory, object) = variable(current, place, returns_to);
     let operand = Operand {
         variable: &memory,
-        object: known.object,
+        object,
     };
     operation(operand, current, location)
 }

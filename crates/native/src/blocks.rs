@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use crate::locks::futex;
 use crate::objects::{is_of_program, loaded_objects};
 use crate::{real, world};
 
@@ -95,13 +96,10 @@ extern "C" fn own_block(report: *mut c_void) -> *mut c_void {
     loop {
         // SAFETY: it waits for a word of this stack, which nobody changes.
         unsafe {
-            libc::syscall(
-                libc::SYS_futex,
-                never.as_ptr(),
-                libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
-                0,
-                null_mut::<c_void>(),
-            );
+            let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+            let word = never.as_ptr().addr();
+            // Not by the function of the C library: that is ours, and this thread looks like one of the program.
+            futex::kernel(libc::SYS_futex, [word, wait as usize, 0, 0, 0, 0]);
         }
     }
 }

@@ -110,6 +110,20 @@ pub(crate) fn bad_access(
     }))
 }
 
+/// Ends the execution if a function is given memory of the heap that is no block.
+pub(crate) fn check_access(current: Current, address: usize, size: usize, returns_to: usize) {
+    let result = crate::memory::heap().check(address, size);
+    if let Err(wrong) = result {
+        let access = MemoryAccess {
+            address,
+            place: returns_to as u64,
+            size: size as u32,
+            kind: AccessKind::Read,
+        };
+        current.fail(bad_access(current, &access, &wrong));
+    }
+}
+
 /// Ends the execution because of a block that cannot be freed.
 pub(crate) fn bad_free(error: &BadFree, returns_to: usize) -> ! {
     let current = Current::get().expect("a thread of the program runs in an execution");

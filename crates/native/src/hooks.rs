@@ -61,4 +61,112 @@ macro_rules! ignored {
     };
 }
 
-pub(crate) use {hook, ignored};
+/// Declares functions that are those of the library behind this one, unless a thread of a checked program calls them. Then
+/// each goes on in a Rust function, as those of [`hook`] do.
+macro_rules! look_alike {
+    ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? = $implementation:path;)*) => {
+        $(
+            /// Called by the program.
+            ///
+            /// # Safety
+            /// As of the function of this name.
+            #[cfg_attr(not(test), unsafe(no_mangle))]
+            #[unsafe(naked)]
+            pub unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
+                // It has these parameters.
+                const _: unsafe extern "C-unwind" fn($($type,)* usize) $(-> $result)? = $implementation;
+                static REAL: $crate::real::Behind = $crate::real::Behind::NONE;
+                static NAME: &$crate::real::Name<{ stringify!($name).len() + 1 }> =
+                    &$crate::real::name(stringify!($name));
+                std::arch::naked_asm!(
+                    "mov r11, qword ptr [rip + fencepost_native_home@GOTTPOFF]",
+                    "cmp qword ptr fs:[r11], 0",
+                    "je 5f",
+                    "cmp byte ptr [rip + {clears}], 0",
+                    "jne 3f",
+                    "2:",
+                    concat!("mov ", $crate::hooks::hook!(@register $($argument)*), ", qword ptr [rsp]"),
+                    "jmp {implementation}",
+                    "3:",
+                    "lea rax, [rsp - 4096]",
+                    "pxor xmm15, xmm15",
+                    "4:",
+                    "movups xmmword ptr [rax], xmm15",
+                    "add rax, 16",
+                    "cmp rax, rsp",
+                    "jb 4b",
+                    "jmp 2b",
+                    $crate::hooks::look_alike!(@behind),
+                    clears = sym $crate::operations::CLEARS_STACK,
+                    implementation = sym $implementation,
+                    real = sym REAL,
+                    name = sym NAME,
+                    find = sym $crate::real::find_behind,
+                );
+            }
+        )*
+    };
+    // Goes on in the function of the library behind this one, with all arguments as they are.
+    (@behind) => {
+        "5:
+        mov r11, qword ptr [rip + {real}]
+        test r11, r11
+        jne 6f
+        push rdi
+        push rsi
+        push rdx
+        push rcx
+        push r8
+        push r9
+        push rax
+        mov rdi, qword ptr [rip + {name}]
+        lea rsi, [rip + {real}]
+        call {find}
+        mov r11, rax
+        pop rax
+        pop r9
+        pop r8
+        pop rcx
+        pop rdx
+        pop rsi
+        pop rdi
+        6:
+        jmp r11"
+    };
+}
+
+/// Declares functions that a checked program must not call, each with what is said about it.
+macro_rules! refused {
+    ($($name:ident $why:literal;)*) => {
+        $(
+            /// Called by the program, if it is not checked.
+            ///
+            /// # Safety
+            /// As of the function of this name.
+            #[cfg_attr(not(test), unsafe(no_mangle))]
+            #[unsafe(naked)]
+            pub unsafe extern "C" fn $name() {
+                static REAL: $crate::real::Behind = $crate::real::Behind::NONE;
+                static NAME: &$crate::real::Name<{ stringify!($name).len() + 1 }> =
+                    &$crate::real::name(stringify!($name));
+                extern "C-unwind" fn refuse(returns_to: usize) -> ! {
+                    $crate::refused::refuse(stringify!($name), $why, returns_to)
+                }
+                std::arch::naked_asm!(
+                    "mov r11, qword ptr [rip + fencepost_native_home@GOTTPOFF]",
+                    "cmp qword ptr fs:[r11], 0",
+                    "je 5f",
+                    "mov rdi, qword ptr [rsp]",
+                    "jmp {refuse}",
+                    $crate::hooks::look_alike!(@behind),
+                    refuse = sym refuse,
+                    real = sym REAL,
+                    name = sym NAME,
+                    find = sym $crate::real::find_behind,
+                );
+            }
+        )*
+    };
+}
+
+pub(crate) use {hook, ignored, look_alike, refused};

@@ -98,11 +98,30 @@ fn find_program(returns_to: usize) -> usize {
 /// The object at an address that is no atomic variable.
 pub(crate) fn object_at(
     current: Current,
-    address: usize,
+    (address, size): (usize, usize),
     kind: &'static str,
     value: impl FnOnce() -> u64,
 ) -> Address {
-    known_at(current, address, 0, |_| kind, |_| value()).object
+    let name = || name_of(address, size);
+    known_at(current, (address, 0), |_| kind, |_| value(), name).object
+}
+
+/// Another object of what is at an address. Its state is 0 at first.
+pub(crate) fn object_named(
+    current: Current,
+    (address, size): (usize, usize),
+    kind: &'static str,
+    relation: &str,
+) -> Address {
+    let name = || format!("{relation} {}", name_of(address, size));
+    // Nothing that has two objects is at an odd address.
+    known_at(current, (address + 1, 0), |_| kind, |_| 0, name).object
+}
+
+/// An object that a program has once: its name is its kind. Its state is 0 at first.
+pub(crate) fn object_global(current: Current, kind: &'static str) -> Address {
+    let number = kind.as_ptr().addr();
+    known_at(current, (number, 0), |_| kind, |_| 0, || kind.to_owned()).object
 }
 
 /// The atomic variable of `size` bytes at an address. `value` says what its state is, with a sign or without one.
@@ -118,16 +137,17 @@ pub(crate) fn variable_at(
         let scalar = variable.and_then(|variable| variable.scalar);
         atomic_kind(size, scalar.map(|scalar| scalar.kind))
     };
-    known_at(current, address, size, kind, value)
+    let name = || name_of(address, size.into());
+    known_at(current, (address, size), kind, value, name)
 }
 
 #[inline]
 fn known_at(
     current: Current,
-    address: usize,
-    size: u8,
+    (address, size): (usize, u8),
     kind: impl FnOnce(&mut State) -> &'static str,
     value: impl FnOnce(bool) -> u64,
+    name: impl FnOnce() -> String,
 ) -> Known {
     let mut state = state();
     let execution = state.execution;

@@ -14,11 +14,53 @@ pub(crate) fn find(name: &CStr, cache: &AtomicPtr<c_void>) -> *mut c_void {
     if !known.is_null() {
         return known;
     }
-    // SAFETY: the name is a text.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    // Condition variables have a second version, which is the one that programs are linked with.
+    let found = match name.to_bytes().starts_with(b"pthread_cond_") {
+        // SAFETY: the name and the version are texts.
+        true => unsafe { libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr()) },
+        false => std::ptr::null_mut(),
+    };
+    let found = match found.is_null() {
+        // SAFETY: the name is a text.
+        true => unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) },
+        false => found,
+    };
     assert!(!found.is_null(), "the C library has no {name:?}");
     cache.store(found, Ordering::Relaxed);
     found
+}
+
+/// A function of the library behind this one, when it is known.
+#[repr(transparent)]
+pub(crate) struct Behind(AtomicPtr<c_void>);
+
+impl Behind {
+    pub(crate) const NONE: Behind = Behind(AtomicPtr::new(std::ptr::null_mut()));
+}
+
+/// A name that ends with a zero.
+#[repr(transparent)]
+pub(crate) struct Name<const N: usize>([u8; N]);
+
+/// The name of a function, with a zero at its end.
+pub(crate) const fn name<const N: usize>(text: &str) -> Name<N> {
+    let mut name = [0; N];
+    let mut index = 0;
+    while index < text.len() {
+        name[index] = text.as_bytes()[index];
+        index += 1;
+    }
+    Name(name)
+}
+
+/// Finds a function for the assembly of the hooks.
+///
+/// # Safety
+/// The name must end with a zero.
+pub(crate) unsafe extern "C" fn find_behind(name: *const c_char, behind: &Behind) -> *mut c_void {
+    // SAFETY: the promise of the caller.
+    let name = unsafe { CStr::from_ptr(name) };
+    find(name, &behind.0)
 }
 
 /// Declares a function of the C library.
@@ -69,26 +111,10 @@ real! {
     ) -> c_int;
     fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int;
     fn pthread_detach(thread: libc::pthread_t) -> c_int;
-    fn pthread_exit(result: *mut c_void);
-    fn pthread_mutex_init(
-        mutex: *mut libc::pthread_mutex_t,
-        attributes: *const libc::pthread_mutexattr_t,
+    fn pthread_attr_getdetachstate(
+        attributes: *const libc::pthread_attr_t,
+        detached: *mut c_int,
     ) -> c_int;
-    fn pthread_mutex_destroy(mutex: *mut libc::pthread_mutex_t) -> c_int;
-    fn pthread_mutex_lock(mutex: *mut libc::pthread_mutex_t) -> c_int;
-    fn pthread_mutex_trylock(mutex: *mut libc::pthread_mutex_t) -> c_int;
-    fn pthread_mutex_unlock(mutex: *mut libc::pthread_mutex_t) -> c_int;
-    fn pthread_cond_wait(
-        condition: *mut libc::pthread_cond_t,
-        mutex: *mut libc::pthread_mutex_t,
-    ) -> c_int;
-    fn pthread_cond_timedwait(
-        condition: *mut libc::pthread_cond_t,
-        mutex: *mut libc::pthread_mutex_t,
-        until: *const libc::timespec,
-    ) -> c_int;
-    fn pthread_cond_signal(condition: *mut libc::pthread_cond_t) -> c_int;
-    fn pthread_cond_broadcast(condition: *mut libc::pthread_cond_t) -> c_int;
     fn sched_yield() -> c_int;
     fn write(descriptor: c_int, bytes: *const c_void, length: usize) -> isize;
     fn malloc_usable_size(block: *mut c_void) -> usize;

@@ -11,12 +11,13 @@ use rustc_hash::FxHashMap;
 
 use crate::blocks::Layout;
 use crate::image::Image;
+use crate::locals::Keys;
 use crate::objects::is_of_program;
 use crate::output::Output;
 use crate::real::{self, Main};
 use crate::state::{self, Program, State};
 use crate::symbols::Symbols;
-use crate::{accesses, exit, memory, threads, world};
+use crate::{accesses, locks, memory, threads, world};
 
 /// The variable that asks for a check: `text` or `json`.
 pub(crate) const REQUEST: &str = "FENCEPOST_NATIVE";
@@ -81,6 +82,8 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         blocks: Vec::new(),
         threads: Vec::new(),
         objects: FxHashMap::default(),
+        locks: locks::Known::default(),
+        keys: Keys::default(),
         locations: FxHashMap::default(),
         main_location: location,
         image,
@@ -157,7 +160,6 @@ fn exit_process(code: c_int) -> ! {
 /// One execution: the function of its first thread.
 fn run_execution() {
     accesses::forget();
-    exit::begin_execution();
     memory::heap().begin_execution();
     {
         let mut state = state::state();

@@ -13,6 +13,8 @@ use rustc_hash::FxHashMap;
 
 use crate::blocks::{Block, Layout};
 use crate::image::Image;
+use crate::locals::Keys;
+use crate::locks;
 use crate::output::Output;
 use crate::real::Main;
 use crate::symbols::Symbols;
@@ -52,6 +54,8 @@ pub(crate) struct State {
     /// The threads of this execution, by thread id.
     pub(crate) threads: Vec<Thread>,
     pub(crate) objects: FxHashMap<usize, Known>,
+    pub(crate) locks: locks::Known,
+    pub(crate) keys: Keys,
     /// By the address to which a call returns.
     pub(crate) locations: FxHashMap<usize, LocationRef>,
     /// The global variables of the program.

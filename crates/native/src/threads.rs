@@ -1,18 +1,36 @@
 //! The threads of the program.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use fencepost_explore::Intent;
 use fencepost_memory::ThreadId;
-use fencepost_runtime::{Current, LocationRef, Outcomes, ProgramError, SpawnOptions, Step};
+use fencepost_runtime::{
+    Current, FailureKind, LocationRef, Outcomes, ProgramError, SpawnOptions, Step,
+};
 
 use crate::blocks::Block;
-use crate::hooks::hook;
+use crate::hooks::{hook, look_alike};
+use crate::leaving::Exception;
+use crate::locals::{self, Locals};
+use crate::locks::c11;
 use crate::real::{self, Start};
 use crate::state::state;
-use crate::world::{Call, outside};
-use crate::{accesses, operations};
+use crate::world::{Call, inside, outside};
+use crate::{accesses, failures, operations};
+
+/// How a thread leaves its function.
+#[derive(Clone, Copy, Default)]
+pub(crate) enum Left {
+    /// It returns.
+    #[default]
+    Returned,
+    /// It ends itself, with this result.
+    Thread(usize),
+    /// It ends the program, with this status.
+    Program(c_int),
+}
 
 /// A thread of an execution.
 pub(crate) struct Thread {
@@ -28,6 +46,26 @@ pub(crate) struct Thread {
     result: usize,
     /// Whether nobody can join it: it was joined, or is detached.
     is_gone: bool,
+    left: Left,
+    pub(crate) locals: Locals,
+    /// What its stack is unwound with when it ends itself.
+    exception: Box<MaybeUninit<Exception>>,
+}
+
+impl Default for Thread {
+    fn default() -> Self {
+        Thread {
+            execution: 0,
+            handle: 0,
+            call: std::ptr::null_mut(),
+            stack: 0..0,
+            result: 0,
+            is_gone: false,
+            left: Left::Returned,
+            locals: Locals::default(),
+            exception: Box::new(MaybeUninit::uninit()),
+        }
+    }
 }
 
 unsafe extern "C" {
@@ -65,43 +103,86 @@ fn begin(thread: ThreadId) {
     let mut state = state();
     let (execution, handle) = (state.execution, state.blocks[thread.index()].handle);
     while state.threads.len() <= thread.index() {
-        state.threads.push(Thread {
-            execution: 0,
-            handle: 0,
-            call: std::ptr::null_mut(),
-            stack: 0..0,
-            result: 0,
-            is_gone: false,
-        });
+        state.threads.push(Thread::default());
     }
-    state.threads[thread.index()] = Thread {
-        execution,
-        handle,
-        call: std::ptr::null_mut(),
-        stack: 0..0,
-        result: 0,
-        is_gone: false,
-    };
+    let known = &mut state.threads[thread.index()];
+    known.execution = execution;
+    known.handle = handle;
+    known.call = std::ptr::null_mut();
+    known.stack = 0..0;
+    known.result = 0;
+    known.is_gone = false;
+    known.left = Left::Returned;
+    known.locals.reset();
 }
 
-/// Runs a function of the program as the calling coroutine. Returns what it returns.
-pub(crate) fn run(current: Current, function: *const (), arguments: [usize; 3]) -> usize {
-    let thread = current.thread();
-    let block = state().blocks[thread.index()].base;
+/// Runs the function of a thread of the program as the calling coroutine, and what has to run when the thread ends.
+fn run(current: Current, function: *const (), arguments: [usize; 3]) {
+    let thread = current.thread().index();
+    let returned = call_with(current, function, arguments, true);
+    // A destructor may end the program, but not the thread once more.
+    let left = take_left(thread);
+    match left {
+        Left::Returned if thread != 0 => end_thread(current, returned),
+        Left::Returned => exit_with(current, returned as c_int),
+        Left::Thread(result) => end_thread(current, result),
+        Left::Program(status) => exit_with(current, status),
+    }
+}
+
+fn take_left(thread: usize) -> Left {
+    std::mem::take(&mut state().threads[thread].left)
+}
+
+/// The function of the calling thread has returned this.
+fn end_thread(current: Current, result: usize) {
+    let thread = current.thread().index();
+    state().threads[thread].result = result;
+    locals::drop_variables(current);
+    locals::drop_values(current);
+    let left = take_left(thread);
+    if let Left::Program(status) = left {
+        exit_with(current, status);
+    }
+}
+
+/// The calling thread ends the program with this status.
+fn exit_with(current: Current, status: c_int) {
+    locals::drop_variables(current);
+    locals::run_at_exit(current);
+    end_program(status);
+}
+
+/// Calls a function of the program, which gets one value, when the function of the calling thread has ended.
+pub(crate) fn call(current: Current, function: usize, value: usize) {
+    let function = std::ptr::with_exposed_provenance(function);
+    call_with(current, function, [value, 0, 0], false);
+}
+
+/// Calls a function of the program. Returns what it returns.
+fn call_with(
+    current: Current,
+    function: *const (),
+    arguments: [usize; 3],
+    is_first: bool,
+) -> usize {
+    let thread = current.thread().index();
+    let block = state().blocks[thread].base;
     let mut call = Call::new(function, arguments, block);
-    let outer = {
-        let known = &mut state().threads[thread.index()];
-        let end = (&raw const call).addr();
-        known.stack = end.saturating_sub(STACK_SIZE)..end;
-        std::mem::replace(&mut known.call, &raw mut call)
-    };
-    // SAFETY: whoever created the thread has the function from the program, with such parameters. The block is that of
+    {
+        let call = &raw mut call;
+        let known = &mut state().threads[thread];
+        known.call = call;
+        if is_first {
+            let end = call.addr();
+            known.stack = end.saturating_sub(STACK_SIZE)..end;
+        }
+    }
+    // SAFETY: whoever has given Fencepost the function has it from the program, with such parameters. The block is that of
     // this thread only, and was prepared. The call does not move. What is given up is the program's.
     let result = unsafe { call.run() };
     accesses::hand_over(current);
-    let mut state = state();
-    state.threads[thread.index()].result = result;
-    state.threads[thread.index()].call = outer;
+    state().threads[thread].call = std::ptr::null_mut();
     result
 }
 
@@ -119,8 +200,18 @@ pub(crate) fn run_main() {
         program.argv.expose_provenance(),
         program.envp.expose_provenance(),
     ];
-    let result = run(current, program.main as *const (), arguments);
-    crate::exit::end_program(current, result as c_int);
+    run(current, program.main as *const (), arguments);
+}
+
+/// The program ends with this status.
+fn end_program(status: c_int) {
+    // The parent of a process sees so much of it.
+    let status = status & 0xff;
+    if status != 0 {
+        let location = state().main_location;
+        let kind = FailureKind::ExitStatus(status);
+        failures::fail(kind, String::new(), Some(location.into()));
+    }
 }
 
 /// There is no room for another thread.
@@ -132,12 +223,25 @@ fn no_thread(current: Current, error: &std::io::Error) -> ! {
     })
 }
 
-/// Ends the calling thread with this result.
-pub(crate) fn end(current: Current, result: usize) -> ! {
+/// Leaves the function of the calling thread.
+pub(crate) fn end(current: Current) -> ! {
     accesses::hand_over(current);
     let call = state().threads[current.thread().index()].call;
     // SAFETY: the call is that of this thread, which runs it.
-    unsafe { Call::leave(call, result) }
+    unsafe { Call::leave(call, 0) }
+}
+
+/// Says how the calling thread leaves its function.
+pub(crate) fn set_left(left: Left) {
+    let current = Current::get().expect("a thread of the program runs in an execution");
+    state().threads[current.thread().index()].left = left;
+}
+
+/// Puts an exception where it stays while the stack of the calling thread is unwound.
+pub(crate) fn room_for_exception(exception: Exception) -> *mut Exception {
+    let current = Current::get().expect("a thread of the program runs in an execution");
+    let room = &mut state().threads[current.thread().index()].exception;
+    std::ptr::from_mut(room.write(exception))
 }
 
 hook! {
@@ -149,10 +253,13 @@ hook! {
     ) -> c_int = create;
     fn pthread_join(handle: libc::pthread_t, result: *mut *mut c_void) -> c_int = join;
     fn pthread_detach(handle: libc::pthread_t) -> c_int = detach;
-    fn pthread_exit(result: *mut c_void) = exit_thread;
     fn sched_yield() -> c_int = yield_now;
     fn pthread_yield() -> c_int = yield_now;
     fn thrd_yield() = yield_now_c11;
+    fn exit(status: c_int) = exit_program;
+    fn _exit(status: c_int) = exit_at_once;
+    fn _Exit(status: c_int) = exit_at_once;
+    fn quick_exit(status: c_int) = exit_at_once;
 }
 
 unsafe extern "C" fn create(
@@ -179,6 +286,8 @@ unsafe extern "C" fn create(
         // The C library would say so: programs leave out atomic operations as long as there is one thread.
         // SAFETY: no code of the program runs.
         unsafe { (&raw mut __libc_single_threaded).write(0) };
+        // SAFETY: as above.
+        state().threads[thread.index()].is_gone = unsafe { is_detached(attributes) };
         let known = state().blocks[thread.index()].handle;
         // SAFETY: the program has passed the place.
         unsafe { handle.write(known) };
@@ -195,6 +304,19 @@ unsafe extern "C" fn create(
     outside(checked, || unsafe {
         real::pthread_create(handle, attributes, start, argument)
     })
+}
+
+/// Whether a thread with these attributes cannot be joined.
+///
+/// # Safety
+/// The attributes must be null or initialized.
+unsafe fn is_detached(attributes: *const libc::pthread_attr_t) -> bool {
+    let mut detached = libc::PTHREAD_CREATE_JOINABLE;
+    if !attributes.is_null() {
+        // SAFETY: the promise of the caller.
+        unsafe { real::pthread_attr_getdetachstate(attributes, &raw mut detached) };
+    }
+    detached == libc::PTHREAD_CREATE_DETACHED
 }
 
 /// The size of the stack that a program asks for.
@@ -268,26 +390,132 @@ unsafe extern "C" fn detach(handle: libc::pthread_t, _returns_to: usize) -> c_in
     outside(checked, || unsafe { real::pthread_detach(handle) })
 }
 
-unsafe extern "C" fn exit_thread(result: *mut c_void, _returns_to: usize) {
-    let checked = || {
-        let current = Current::get().expect("a thread of the program runs in an execution");
-        end(current, result.expose_provenance())
-    };
-    // SAFETY: the argument is passed on.
-    outside(checked, || unsafe { real::pthread_exit(result) });
-}
-
 unsafe extern "C" fn yield_now(returns_to: usize) -> c_int {
     let checked = || {
-        let (current, location) = operations::begin(returns_to);
-        current.operation(Intent::SpinHint, Outcomes::One, location, |_| ());
+        yield_here(returns_to);
         0
     };
     // SAFETY: it has no preconditions.
     outside(checked, || unsafe { real::sched_yield() })
 }
 
+/// Lets other threads run.
+pub(crate) fn yield_here(returns_to: usize) {
+    let (current, location) = operations::begin(returns_to);
+    current.operation(Intent::SpinHint, Outcomes::One, location, |_| ());
+}
+
 unsafe extern "C" fn yield_now_c11(returns_to: usize) {
     // SAFETY: it has no preconditions.
     unsafe { yield_now(returns_to) };
+}
+
+unsafe extern "C" fn exit_program(status: c_int, returns_to: usize) {
+    let checked = || {
+        let (current, _) = operations::begin(returns_to);
+        set_left(Left::Program(status));
+        end(current)
+    };
+    // SAFETY: the argument is passed on.
+    outside(checked, || unsafe { real::exit(status) });
+}
+
+unsafe extern "C" fn exit_at_once(status: c_int, returns_to: usize) {
+    let checked = || {
+        let (current, _) = operations::begin(returns_to);
+        end_program(status);
+        // Nothing runs any more, as if the thread had returned long ago.
+        current.abandon();
+    };
+    // SAFETY: it has no preconditions.
+    outside(checked, || unsafe {
+        libc::syscall(libc::SYS_exit_group, status);
+    });
+}
+
+look_alike! {
+    fn thrd_create(handle: *mut libc::pthread_t, start: Start, argument: *mut c_void) -> c_int = create_of_c11;
+    fn thrd_join(handle: libc::pthread_t, result: *mut c_int) -> c_int = join_of_c11;
+    fn thrd_detach(handle: libc::pthread_t) -> c_int = detach_of_c11;
+    fn pthread_setname_np(handle: libc::pthread_t, name: *const c_char) -> c_int = set_name;
+    fn pthread_getname_np(handle: libc::pthread_t, name: *mut c_char, size: usize) -> c_int = get_name;
+}
+
+unsafe extern "C-unwind" fn create_of_c11(
+    handle: *mut libc::pthread_t,
+    start: Start,
+    argument: *mut c_void,
+    returns_to: usize,
+) -> c_int {
+    // SAFETY: the arguments are passed on.
+    c11::result(unsafe { create(handle, std::ptr::null(), start, argument, returns_to) })
+}
+
+unsafe extern "C-unwind" fn join_of_c11(
+    handle: libc::pthread_t,
+    result: *mut c_int,
+    returns_to: usize,
+) -> c_int {
+    let mut returned = std::ptr::null_mut();
+    // SAFETY: the place is ours.
+    let error = unsafe { join(handle, &raw mut returned, returns_to) };
+    if error == 0 && !result.is_null() {
+        // SAFETY: the program has passed the place.
+        unsafe { result.write(returned.addr() as c_int) };
+    }
+    c11::result(error)
+}
+
+unsafe extern "C-unwind" fn detach_of_c11(handle: libc::pthread_t, returns_to: usize) -> c_int {
+    // SAFETY: the argument is passed on.
+    c11::result(unsafe { detach(handle, returns_to) })
+}
+
+/// The C library has as much room for the name of a thread.
+const LONGEST_NAME: usize = 15;
+
+unsafe extern "C-unwind" fn set_name(
+    handle: libc::pthread_t,
+    name: *const c_char,
+    _returns_to: usize,
+) -> c_int {
+    // SAFETY: the program has passed a name.
+    let name = unsafe { CStr::from_ptr(name) };
+    if name.count_bytes() > LONGEST_NAME {
+        return libc::ERANGE;
+    }
+    inside(|| {
+        let current = Current::get().expect("a thread of the program runs in an execution");
+        let Some(thread) = state().thread_of(handle) else {
+            return libc::ESRCH;
+        };
+        current.name_thread(thread, &name.to_string_lossy());
+        let room = &mut state().threads[thread.index()].locals.name;
+        room.fill(0);
+        room[..name.count_bytes()].copy_from_slice(name.to_bytes());
+        0
+    })
+}
+
+unsafe extern "C-unwind" fn get_name(
+    handle: libc::pthread_t,
+    name: *mut c_char,
+    size: usize,
+    _returns_to: usize,
+) -> c_int {
+    inside(|| {
+        let state = state();
+        let Some(thread) = state.thread_of(handle) else {
+            return libc::ESRCH;
+        };
+        let known = &state.threads[thread.index()].locals.name;
+        let known = CStr::from_bytes_until_nul(known).unwrap_or_default();
+        let known = known.to_bytes_with_nul();
+        if size < known.len() {
+            return libc::ERANGE;
+        }
+        // SAFETY: the program has passed a place of this size.
+        unsafe { name.copy_from_nonoverlapping(known.as_ptr().cast(), known.len()) };
+        0
+    })
 }

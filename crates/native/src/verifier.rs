@@ -231,7 +231,7 @@ const HELD: u64 = 1;
 /// The lock of all atomic sections: what the program does in one happens at once for those who do it in one too. Others may
 /// see it half done, as they would if the section was not atomic: this may find failures that there are not, but misses none.
 fn section_lock(current: Current) -> Address {
-    object_at(current, (&raw const SECTIONS).addr(), "Mutex", || FREE)
+    object_at(current, ((&raw const SECTIONS).addr(), 1), "Mutex", || FREE)
 }
 
 unsafe extern "C" fn begin_section(returns_to: usize) {

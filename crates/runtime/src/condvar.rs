@@ -68,15 +68,16 @@ pub struct Waiting {
 }
 
 impl<W: Waiters> CondvarObject<W> {
-    /// Wakes one waiting thread, if there is one.
-    pub fn notify_one(self, current: Current, location: LocationRef) {
+    /// Wakes one waiting thread, if there is one. Returns whether there is.
+    pub fn notify_one(self, current: Current, location: LocationRef) -> bool {
         let outcomes = Outcomes::Of(self.object, |waiting| {
             waiting.clamp(1, u64::from(u32::MAX)) as u32
         });
-        self.notify(current, outcomes, location, |waiters, outcome| {
+        let woken = self.notify(current, outcomes, location, |waiters, outcome| {
             let chosen = (outcome as usize).min(waiters.len() - 1);
             vec![waiters.remove(chosen)]
         });
+        woken == 1
     }
 
     /// Wakes all waiting threads. Returns how many there were.

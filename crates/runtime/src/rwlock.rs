@@ -33,6 +33,8 @@ pub struct RwLockObjects<U> {
     pub object: Address,
     /// Its state is the number of waiting writers, if writers are announced.
     pub waiting: Option<Address>,
+    /// Whether a waiting writer may block readers.
+    pub may_block_readers: bool,
     /// Until when it was read.
     pub read_until: U,
 }
@@ -95,7 +97,9 @@ impl<U: ReadUntil> RwLockObjects<U> {
         location: LocationRef,
         take: impl FnOnce() -> Option<R>,
     ) -> Option<R> {
-        current.note_writer(self.object);
+        if self.may_block_readers {
+            current.note_writer(self.object);
+        }
         if let Some(waiting) = self.waiting {
             count_writers(current, waiting, location, |writers| writers + 1);
         }

@@ -233,6 +233,7 @@ impl Known {
         RwLockObjects {
             object: self.object.address(),
             waiting: self.waiting.map(|waiting| waiting.address()),
+            may_block_readers: true,
             read_until: self,
         }
     }

@@ -1,0 +1,9 @@
+// deadlock
+#include <pthread.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+int main(void)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&mutex);
+    return 0;
+}
