@@ -262,7 +262,6 @@ impl CheckpointFile {
             do_waits_take_tokens: _,
             keeps_first_values: _,
             abandons_threads: _,
-            tracks_memory: _,
             max_steps: _,
         } = setup;
         let switch = |is_on| if is_on { "on" } else { "off" }.to_owned();

@@ -15,14 +15,14 @@ use crate::world::outside;
 
 /// The memory of an atomic variable.
 #[derive(Clone, Copy)]
-struct Memory<W> {
-    place: *mut W,
+pub(crate) struct Memory<W> {
+    pub(crate) place: *mut W,
     /// Where the operation returns to.
-    returns_to: usize,
+    pub(crate) returns_to: usize,
 }
 
 /// An integer that an atomic variable can have.
-trait Word: Copy + PartialEq {
+pub(crate) trait Word: Copy + PartialEq {
     const KIND: &'static str;
     const SIZE: u8 = size_of::<Self>() as u8;
 
@@ -159,6 +159,14 @@ fn of_store(ordering: Ordering) -> Ordering {
     }
 }
 
+impl<W: Word> Memory<W> {
+    /// The object of the variable.
+    pub(crate) fn object(&self, current: Current) -> Address {
+        let value = || self.get().state();
+        object_at(current, self.place.addr(), W::KIND, W::SIZE, value)
+    }
+}
+
 /// Performs an operation on a variable of the program.
 fn perform<W: Word, R>(
     place: *mut W,
@@ -167,8 +175,7 @@ fn perform<W: Word, R>(
 ) -> R {
     let (current, location) = begin(returns_to);
     let memory = Memory { place, returns_to };
-    let value = || memory.get().state();
-    let object: Address = object_at(current, place.addr(), W::KIND, W::SIZE, value);
+    let object = memory.object(current);
     let operand = Operand {
         variable: &memory,
         object,

@@ -16,7 +16,7 @@ use crate::world::outside;
 use crate::{accesses, operations, real};
 
 /// Where a hook returns to, in the source.
-fn place(returns_to: usize) -> Option<OwnedLocation> {
+pub(crate) fn place(returns_to: usize) -> Option<OwnedLocation> {
     Some(state().location(returns_to).into())
 }
 

@@ -291,7 +291,7 @@ unsafe extern "C" fn exit_thread(result: *mut c_void, _returns_to: usize) {
 unsafe extern "C" fn yield_now(returns_to: usize) -> c_int {
     let checked = || {
         let (current, location) = operations::begin(returns_to);
-        current.operation(Intent::SpinHint, Outcomes::One, location, |_| ());
+        current.plain_operation(Intent::SpinHint, Outcomes::One, location, |_| ());
         0
     };
     // SAFETY: it has no preconditions.

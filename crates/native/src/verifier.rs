@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory::Address;
-use fencepost_runtime::{Current, LocationRef, Outcomes, ProgramError};
+use fencepost_runtime::{Current, FailureKind, LocationRef, Outcomes, ProgramError};
 
 use crate::failures;
 use crate::hooks::{hook, ignored};
@@ -75,7 +75,8 @@ unsafe extern "C" fn assume(condition: c_int, returns_to: usize) {
 unsafe extern "C" fn error(returns_to: usize) {
     let checked = || {
         begin(returns_to);
-        failures::fail("the program calls __VERIFIER_error".to_owned(), returns_to)
+        let location = failures::place(returns_to);
+        failures::fail(FailureKind::VerifierError, "__VERIFIER_error()".to_owned(), location)
     };
     outside(checked, || std::process::abort());
 }
@@ -84,7 +85,8 @@ unsafe extern "C" fn assert(condition: c_int, returns_to: usize) {
     if condition == 0 {
         let checked = || {
             begin(returns_to);
-            failures::fail("assertion failed (__VERIFIER_assert)".to_owned(), returns_to)
+            let location = failures::place(returns_to);
+            failures::fail(FailureKind::Assertion, "__VERIFIER_assert(0)".to_owned(), location)
         };
         outside(checked, || std::process::abort());
     }
