@@ -58,11 +58,12 @@ fn apply_from(
 }
 
 /// Variables that are for others: for Fencepost's own tests and benchmarks, and for C and C++ programs.
-const OWN: [&str; 9] = [
+const OWN: [&str; 10] = [
     "FENCEPOST_BLESS",
     "FENCEPOST_EVENTS",
     "FENCEPOST_PROGRAMS",
     "FENCEPOST_NATIVE",
+    "FENCEPOST_NONDET",
     "FENCEPOST_COMMAND",
     "FENCEPOST_RACES",
     "FENCEPOST_RUNTIME",

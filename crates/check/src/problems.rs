@@ -7,13 +7,13 @@ use fencepost_memory::{Access, Address, LocationId, Operation, ThreadId};
 use fencepost_monitor::explain_interleaving;
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{
-    AccessKind, Awaited, Buffers, CheckFinding, Gap, Holder, PlannedOperation, Problem, RaceAccess, RacedCell,
-    ScheduleMismatch, Unreproduced, Wait,
+    AccessKind, Awaited, Buffers, CheckFinding, Gap, Holder, PlannedOperation, Problem, RaceAccess,
+    RacedCell, ScheduleMismatch, Unreproduced, Wait,
 };
 
 use super::checker::Checker;
-use super::native_problems;
 use super::naming::{opened, source_position};
+use super::native_problems;
 use super::showing::Showing;
 use fencepost_runtime::names::{
     BARRIER_OPENING, END_TOKEN, PARK_TOKEN, START_TOKEN, WAIT_TOKEN, WAITING_WRITERS, derive_name,

@@ -124,15 +124,30 @@ mod tests {
                 true,
                 true,
             ),
-            (failed(segv(None), "", 1), failed(abort, "", 1), false, false),
+            (
+                failed(segv(None), "", 1),
+                failed(abort, "", 1),
+                false,
+                false,
+            ),
             (
                 failed(FailureKind::ExitStatus(1), "", 1),
                 failed(FailureKind::ExitStatus(2), "", 1),
                 false,
                 false,
             ),
-            (bad_memory(free, "a", 1), bad_memory(free, "b", 1), true, true),
-            (bad_memory(free, "a", 1), bad_memory(free, "a", 2), true, false),
+            (
+                bad_memory(free, "a", 1),
+                bad_memory(free, "b", 1),
+                true,
+                true,
+            ),
+            (
+                bad_memory(free, "a", 1),
+                bad_memory(free, "a", 2),
+                true,
+                false,
+            ),
             (
                 bad_memory(free, "a", 1),
                 bad_memory(bounds, "a", 1),

@@ -124,6 +124,12 @@ pub enum DriverError {
         /// What to do instead.
         help: &'static str,
     },
+    /// The output would replace an input.
+    #[error("{} is an input, and would be overwritten\nhelp: choose another output", .path.display())]
+    Overwritten {
+        /// The input.
+        path: PathBuf,
+    },
     /// A file of our own could not be made.
     #[error("cannot write {}: {why}", .path.display())]
     CannotWrite {

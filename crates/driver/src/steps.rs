@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use crate::command_line::{CommandLine, Goal, Input, Item, Kind, Stage};
 use crate::compiler::{Family, Version};
 use crate::error::DriverError;
-use crate::runtime::RUNTIME_FILE;
 use crate::temporary::TemporaryFolder;
 
 /// The commands of the compiler that are run one after the other, each as its arguments.
@@ -41,6 +40,8 @@ pub(crate) fn plan(
         let option = option.to_string_lossy().into_owned();
         return Err(DriverError::Static { option });
     }
+    let inputs = line.inputs().map(|input| Path::new(&input.path));
+    refuse_overwriting(line.output.as_deref().map(Path::new), inputs)?;
     let runtime = match line.is_partial_link {
         true => None,
         false => Some(runtime()?),
@@ -68,6 +69,22 @@ pub(crate) fn plan(
         commands,
         _folder: folder,
     })
+}
+
+/// Fails if the output is one of the inputs: the compiler itself sees the object in its place.
+pub(crate) fn refuse_overwriting<'p>(
+    output: Option<&Path>,
+    mut inputs: impl Iterator<Item = &'p Path>,
+) -> Result<(), DriverError> {
+    let Some(output) = output.and_then(|output| output.canonicalize().ok()) else {
+        return Ok(());
+    };
+    match inputs.find(|input| input.canonicalize().is_ok_and(|input| input == output)) {
+        Some(path) => Err(DriverError::Overwritten {
+            path: path.to_owned(),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// What is added where a source is compiled.
@@ -219,13 +236,11 @@ fn link(
     if version.family == Family::Clang {
         words.push("-Qunused-arguments".into());
     }
-    if runtime.is_some() {
-        // Before all other libraries, so that its functions are called instead of theirs.
-        words.extend([
-            "-Wl,--push-state,--no-as-needed".into(),
-            with(OsStr::new("-l:"), RUNTIME_FILE),
-        ]);
-        words.push("-Wl,--pop-state".into());
+    if let Some(runtime) = runtime {
+        // Before all other libraries, so that its functions are called instead of theirs. By its path, which the dynamic linker
+        // follows without looking elsewhere first: LD_LIBRARY_PATH may have another build of it, as under `cargo test`.
+        words.push("-Wl,--push-state,--no-as-needed".into());
+        words.extend([runtime.into(), "-Wl,--pop-state".into()]);
     }
     let mut inputs = 0;
     for item in &line.items {
@@ -247,8 +262,8 @@ fn link(
         words.extend(["-o".into(), output.clone()]);
     }
     if let Some(folder) = runtime.and_then(Path::parent) {
-        // Last: no other library is to be found there. A folder may have a comma in its name, which `-Wl` takes for its own.
-        words.extend(["-L".into(), folder.into()]);
+        // A library with a name for the dynamic linker is found by that. A folder may have a comma in its name, which `-Wl`
+        // takes for its own.
         words.extend(["-Xlinker", "-rpath", "-Xlinker"].map(OsString::from));
         words.extend([folder.into(), "-Wl,-z,now".into(), "-pthread".into()]);
     }
@@ -275,6 +290,7 @@ pub(crate) fn not_instrumented(line: &CommandLine) -> Vec<&Input> {
 mod tests {
     use super::*;
     use crate::command_line;
+    use crate::runtime::RUNTIME_FILE;
 
     const GCC: Version = Version {
         family: Family::Gcc,
@@ -286,8 +302,8 @@ mod tests {
     };
     const COMPILED: &str = "-g -fsanitize=thread --param tsan-distinguish-volatile=1 -Wno-tsan ";
     const LINKED: &str =
-        "-Wl,--push-state,--no-as-needed -l:libfencepost_native.so -Wl,--pop-state ";
-    const LINKED_AT_END: &str = " -L /lib,1 -Xlinker -rpath -Xlinker /lib,1 -Wl,-z,now -pthread";
+        "-Wl,--push-state,--no-as-needed /lib,1/libfencepost_native.so -Wl,--pop-state ";
+    const LINKED_AT_END: &str = " -Xlinker -rpath -Xlinker /lib,1 -Wl,-z,now -pthread";
 
     /// The commands for one; temporary objects are in `T`.
     fn commands(text: &str, version: Version) -> Vec<String> {

@@ -221,17 +221,17 @@ pub(crate) fn hand_over(current: Current) {
 
 /// Ends the execution if one of the accesses is to the heap, but to no block that is allocated.
 fn check_blocks(current: Current, done: &[MemoryAccess]) {
-    let heap = memory::heap();
-    let wrong = done.iter().find_map(|access| {
-        if !matches!(access.kind, AccessKind::Read | AccessKind::Write) {
-            return None;
-        }
-        let result = heap.check(access.address, access.size as usize);
-        Some((access, result.err()?))
-    });
+    let wrong = {
+        let heap = memory::heap();
+        done.iter().find_map(|access| {
+            if !matches!(access.kind, AccessKind::Read | AccessKind::Write) {
+                return None;
+            }
+            let result = heap.check(access.address, access.size as usize);
+            Some((access, result.err()?))
+        })
+    };
     if let Some((access, wrong)) = wrong {
-        let error = failures::bad_access(current, access, &wrong);
-        drop(heap);
-        current.fail(error);
+        current.fail(failures::bad_access(current, access, &wrong));
     }
 }

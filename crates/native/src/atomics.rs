@@ -10,23 +10,24 @@ use fencepost_runtime::{Current, LocationRef, Operand, ProgramError, Variable, f
 use crate::failures;
 
 use crate::hooks::hook;
-use crate::operations::{begin, object_at};
+use crate::operations::{begin, variable_at};
 use crate::world::outside;
 
 /// The memory of an atomic variable.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory<W> {
-    pub(crate) place: *mut W,
+    place: *mut W,
     /// Where the operation returns to.
-    pub(crate) returns_to: usize,
+    returns_to: usize,
+    /// Whether its values have a sign.
+    has_sign: bool,
 }
 
 /// An integer that an atomic variable can have.
 pub(crate) trait Word: Copy + PartialEq {
-    const KIND: &'static str;
     const SIZE: u8 = size_of::<Self>() as u8;
 
-    fn state(self) -> u64;
+    fn state(self, has_sign: bool) -> u64;
     fn from_state(state: u64) -> Self;
     /// The operations outside of a check.
     unsafe fn load(place: *mut Self, ordering: Ordering) -> Self;
@@ -36,13 +37,14 @@ pub(crate) trait Word: Copy + PartialEq {
 }
 
 macro_rules! words {
-    ($($word:ident $signed:ident $atomic:ident $kind:ident;)*) => {
+    ($($word:ident $signed:ident $atomic:ident;)*) => {
         $(
             impl Word for $word {
-                const KIND: &'static str = stringify!($kind);
-
-                fn state(self) -> u64 {
-                    self as $signed as u64
+                fn state(self, has_sign: bool) -> u64 {
+                    match has_sign {
+                        true => self as $signed as u64,
+                        false => u64::from(self),
+                    }
                 }
 
                 fn from_state(state: u64) -> Self {
@@ -87,10 +89,10 @@ macro_rules! words {
 }
 
 words! {
-    u8 i8 AtomicU8 AtomicI8;
-    u16 i16 AtomicU16 AtomicI16;
-    u32 i32 AtomicU32 AtomicI32;
-    u64 u64 AtomicU64 AtomicU64;
+    u8 i8 AtomicU8;
+    u16 i16 AtomicU16;
+    u32 i32 AtomicU32;
+    u64 i64 AtomicU64;
 }
 
 impl<W: Word> Variable for Memory<W> {
@@ -107,7 +109,7 @@ impl<W: Word> Variable for Memory<W> {
     }
 
     fn state(&self, value: W) -> u64 {
-        value.state()
+        value.state(self.has_sign)
     }
 
     fn value_of(&self, state: u64) -> W {
@@ -160,10 +162,17 @@ fn of_store(ordering: Ordering) -> Ordering {
 }
 
 impl<W: Word> Memory<W> {
-    /// The object of the variable.
-    pub(crate) fn object(&self, current: Current) -> Address {
-        let value = || self.get().state();
-        object_at(current, self.place.addr(), W::KIND, W::SIZE, value)
+    /// A variable of the program, and its object.
+    pub(crate) fn at(place: *mut W, current: Current, returns_to: usize) -> (Self, Address) {
+        // SAFETY: the program has passed the place.
+        let value = |has_sign| unsafe { place.read_volatile() }.state(has_sign);
+        let known = variable_at(current, place.addr(), W::SIZE, value);
+        let memory = Memory {
+            place,
+            returns_to,
+            has_sign: known.has_sign,
+        };
+        (memory, known.object)
     }
 }
 
@@ -174,8 +183,7 @@ fn perform<W: Word, R>(
     operation: impl FnOnce(Operand<'_, Memory<W>>, Current, LocationRef) -> R,
 ) -> R {
     let (current, location) = begin(returns_to);
-    let memory = Memory { place, returns_to };
-    let object = memory.object(current);
+    let (memory, object) = Memory::at(place, current, returns_to);
     let operand = Operand {
         variable: &memory,
         object,

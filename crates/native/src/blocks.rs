@@ -7,6 +7,7 @@
 //! The blocks of all OS threads are laid out alike, so the parts of one tell where those of the others are.
 
 use std::ffi::c_void;
+use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -17,6 +18,8 @@ use crate::{real, world};
 pub(crate) struct Layout {
     /// The distance of each part from the thread pointer, and its size.
     parts: Vec<(isize, usize)>,
+    /// The file of the object that each part is of.
+    objects: Vec<PathBuf>,
     errno: isize,
 }
 
@@ -28,14 +31,30 @@ impl Layout {
         let objects = objects.iter().filter(|object| is_of_program(&object.path));
         let parts = objects.filter_map(|object| {
             let tls = object.tls.as_ref()?;
-            Some((tls.offset?, tls.memory_size))
+            Some(((tls.offset?, tls.memory_size), object.path.clone()))
         });
+        let (parts, objects) = parts.unzip();
         // SAFETY: it has no preconditions.
         let errno = unsafe { libc::__errno_location() };
         Layout {
-            parts: parts.collect(),
+            parts,
+            objects,
             errno: errno.addr() as isize - base,
         }
+    }
+}
+
+impl Layout {
+    /// The thread in whose block an address is, the object whose part it is in, and the offset in that part.
+    pub(crate) fn find(&self, blocks: &[Block], address: usize) -> Option<(usize, PathBuf, usize)> {
+        blocks.iter().enumerate().find_map(|(thread, block)| {
+            let mut parts = self.parts.iter().zip(&self.objects);
+            parts.find_map(|(&(offset, size), object)| {
+                let start = block.base.wrapping_add_signed(offset);
+                let inside = address.wrapping_sub(start);
+                (inside < size).then(|| (thread, object.clone(), inside))
+            })
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Mutex, PoisonError};
 
 use fencepost_explore::{Effect, Intent};
+use fencepost_memory::Address;
 use fencepost_runtime::{Current, LocationRef, Operand, Outcomes, Step, Variable};
 
 use crate::atomics::Memory;
@@ -35,11 +36,8 @@ unsafe extern "C" fn exchange(changes: *const Change, returns_to: usize) -> c_in
             let message = "a double compare-and-swap on one variable".to_owned();
             crate::failures::refuse(message, returns_to);
         }
-        let memory = changes.map(|change| Memory {
-            place: change.variable,
-            returns_to,
-        });
-        in_check(current, &memory, changes, location)
+        let variables = changes.map(|change| Memory::at(change.variable, current, returns_to));
+        in_check(current, &variables, changes, location)
     };
     outside(checked, || under_lock(changes)).into()
 }
@@ -66,13 +64,13 @@ fn under_lock(changes: [Change; 2]) -> bool {
 /// first before another store.
 fn in_check(
     current: Current,
-    memory: &[Memory<u64>; 2],
+    variables: &[(Memory<u64>, Address); 2],
     changes: [Change; 2],
     location: LocationRef,
 ) -> bool {
-    let objects = [0, 1].map(|at| memory[at].object(current));
+    let objects = variables.map(|(_, object)| object);
     let operands = [0, 1].map(|at| Operand {
-        variable: &memory[at],
+        variable: &variables[at].0,
         object: objects[at],
     });
     current.drain(current.target().drained_by_exchange(&objects, Relaxed), location);
@@ -92,8 +90,9 @@ fn in_check(
             false => before,
         };
         for at in [0, 1] {
-            memory[at].set(after[at]);
-            step.write(objects[at], after[at]);
+            operands[at].variable.set(after[at]);
+            let state = operands[at].variable.state(after[at]);
+            step.write(objects[at], state);
         }
         for at in [0, 1] {
             emit(step, operands[at], after[at], is_success);
@@ -112,7 +111,7 @@ fn emit(step: &mut Step<'_>, operand: Operand<'_, Memory<u64>>, after: u64, is_s
         true => target.read_modify_write(object, Relaxed),
         false => target.failed_exchange(object, Relaxed),
     };
-    step.emit(events, after);
+    step.emit(events, operand.variable.state(after));
     match step.races() {
         Some(races) if is_success => races.read_modify_write(thread, object, Relaxed),
         Some(races) => races.load(thread, object, Relaxed),

@@ -11,6 +11,7 @@ use fencepost_runtime::{
 
 use crate::heap::{BadAccess, BadFree, BlockInfo, Place};
 use crate::hooks::hook;
+use crate::names::name_of;
 use crate::state::state;
 use crate::world::outside;
 use crate::{accesses, operations, real};
@@ -42,7 +43,8 @@ pub(crate) fn fail(kind: FailureKind, message: String, location: Option<OwnedLoc
 
 /// The error for a data race on memory.
 pub(crate) fn race(finding: MemoryFinding) -> ProgramError {
-    finding.into_error(|returns_to| place(returns_to as usize), |_| None)
+    let name = |address| Some(name_of(address, 0));
+    finding.into_error(|returns_to| place(returns_to as usize), name)
 }
 
 /// The thread with this owner's number in the heap.
@@ -77,6 +79,15 @@ fn of_block(kind: BadMemoryKind, thread: ThreadId, block: Option<&BlockInfo>) ->
     }
 }
 
+/// The name of memory in or near a block.
+fn name_of_block(block: &BlockInfo, address: usize) -> String {
+    let name = name_of(block.start, 0);
+    match address.wrapping_sub(block.start) as isize {
+        0 => name,
+        offset => format!("{name}{offset:+}"),
+    }
+}
+
 /// The error for an access to the heap, but to no block that is allocated.
 pub(crate) fn bad_access(
     current: Current,
@@ -87,7 +98,11 @@ pub(crate) fn bad_access(
         true => BadMemoryKind::UseAfterFree,
         false => BadMemoryKind::OutOfBounds,
     };
+    let name = wrong
+        .block
+        .map(|block| name_of_block(&block, access.address));
     ProgramError::BadMemory(Box::new(BadMemory {
+        name,
         location: place(access.place as usize),
         size: access.size.into(),
         is_write: access.kind == AccessKind::Write,

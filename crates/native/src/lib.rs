@@ -10,7 +10,7 @@
 //! 4. [`atomics`], `accesses` (of plain memory), [`threads`], [`locks`]: the functions.
 //! 5. [`heap`], [`memory`] (the functions of the heap), [`image`] (global variables), `objects`.
 //! 6. [`output`]: what the program prints. [`failures`]: how it fails.
-//! 7. [`symbols`]: source lines and names of variables.
+//! 7. [`symbols`]: source lines and names of variables. `names`: those of all memory.
 //! 8. `real`: the functions of the C library that have look-alikes here.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(unsafe_code)]
@@ -26,6 +26,7 @@ pub mod heap;
 mod hooks;
 pub mod image;
 pub mod memory;
+mod names;
 pub mod objects;
 mod operations;
 pub mod output;

@@ -6,7 +6,8 @@ use fencepost_memory::Address;
 use fencepost_runtime::{Current, LocationRef};
 
 use crate::accesses;
-use crate::state::{Known, state};
+use crate::names::{atomic_kind, has_sign, name_of};
+use crate::state::{Known, State, state};
 
 /// A byte that the assembly of the hooks reads.
 pub(crate) struct Flag(UnsafeCell<u8>);
@@ -37,30 +38,64 @@ pub(crate) fn begin(returns_to: usize) -> (Current, LocationRef) {
     (current, state().location(returns_to))
 }
 
-/// The object at an address.
+/// The object at an address that is no atomic variable.
 pub(crate) fn object_at(
     current: Current,
     address: usize,
     kind: &'static str,
-    size: u8,
     value: impl FnOnce() -> u64,
 ) -> Address {
-    let state = state();
+    known_at(current, address, 0, |_| kind, |_| value()).object
+}
+
+/// The atomic variable of `size` bytes at an address. `value` says what its state is, with a sign or without one.
+#[inline]
+pub(crate) fn variable_at(
+    current: Current,
+    address: usize,
+    size: u8,
+    value: impl FnOnce(bool) -> u64,
+) -> Known {
+    let kind = |state: &mut State| {
+        let variable = state.variable(address, size.into());
+        let scalar = variable.and_then(|variable| variable.scalar);
+        atomic_kind(size, scalar.map(|scalar| scalar.kind))
+    };
+    known_at(current, address, size, kind, value)
+}
+
+#[inline]
+fn known_at(
+    current: Current,
+    address: usize,
+    size: u8,
+    kind: impl FnOnce(&mut State) -> &'static str,
+    value: impl FnOnce(bool) -> u64,
+) -> Known {
+    let mut state = state();
     let execution = state.execution;
-    if let Some(known) = state.objects.get(&address) {
-        if known.execution == execution && known.size == size {
-            return known.object;
-        }
+    let known = state.objects.get(&address).copied();
+    let known = known.filter(|known| known.size == size);
+    if let Some(known) = known.filter(|known| known.execution == execution) {
+        return known;
     }
+    // It is called what it was called in the first execution that has used it.
+    let kind = match known {
+        Some(known) => known.kind,
+        None => kind(&mut state),
+    };
     let location = state.main_location;
     drop(state);
-    let name = || format!("{address:#x}");
-    let object = current.object_in_memory(address, kind, value(), name, location);
+    let has_sign = has_sign(kind);
+    let name = || name_of(address, size.into());
+    let object = current.object_in_memory(address, kind, value(has_sign), name, location);
     let known = Known {
         execution,
         object,
         size,
+        kind,
+        has_sign,
     };
     self::state().objects.insert(address, known);
-    object
+    known
 }

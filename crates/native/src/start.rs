@@ -15,6 +15,7 @@ use crate::objects::is_of_program;
 use crate::output::Output;
 use crate::real::{self, Main};
 use crate::state::{self, Program, State};
+use crate::symbols::Symbols;
 use crate::{accesses, memory, threads, world};
 
 /// The variable that asks for a check: `text` or `json`.
@@ -64,8 +65,10 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     };
     memory::seal();
     let image = Image::capture(|path| !is_of_program(path));
-    let location = LocationRef::leaked(SourceLocation::new("main", 1, 0));
+    let symbols = Symbols::default();
+    let location = LocationRef::leaked(SourceLocation::new("main", 0, 0));
     state::install(State {
+        symbols,
         program,
         execution: 0,
         layout: Layout::of_this_process(),
@@ -78,6 +81,13 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         output: Output::capture(),
         first_base: world::thread_pointer(),
     });
+    let location = {
+        let mut state = state::state();
+        // The first instruction of `main`, as if a call returned behind it.
+        let location = state.location(main as usize + 1);
+        state.main_location = location;
+        location
+    };
     let code = ForeignCode {
         leave: world::leave_interrupted,
         location: |instruction| state::state().location(instruction + 1),

@@ -14,6 +14,7 @@ use crate::blocks::{Block, Layout};
 use crate::image::Image;
 use crate::output::Output;
 use crate::real::Main;
+use crate::symbols::Symbols;
 use crate::threads::Thread;
 
 /// The program: what `__libc_start_main` was given.
@@ -33,6 +34,10 @@ pub(crate) struct Known {
     pub(crate) object: Address,
     /// The size of an atomic variable in bytes; 0 for something else.
     pub(crate) size: u8,
+    /// Its type, as reports have it.
+    pub(crate) kind: &'static str,
+    /// Whether it is a variable whose values have a sign.
+    pub(crate) has_sign: bool,
 }
 
 /// All that is known about the program.
@@ -53,6 +58,7 @@ pub(crate) struct State {
     pub(crate) output: Output,
     /// The thread pointer of the OS thread that was about to call `main`.
     pub(crate) first_base: usize,
+    pub(crate) symbols: Symbols,
     /// Where `main` is.
     pub(crate) main_location: LocationRef,
 }
@@ -79,13 +85,35 @@ pub(crate) fn state() -> RefMut<'static, State> {
     })
 }
 
+/// Whether a file belongs to the compiler and its libraries.
+fn is_of_system(file: &str) -> bool {
+    file.starts_with("/usr/")
+}
+
 impl State {
     /// The source location of a call, by the address to which it returns.
     pub(crate) fn location(&mut self, returns_to: usize) -> LocationRef {
-        *self.locations.entry(returns_to).or_insert_with(|| {
-            let text = String::leak(format!("{returns_to:#x}"));
-            LocationRef::leaked(SourceLocation::new(text, 1, 0))
-        })
+        if let Some(&known) = self.locations.get(&returns_to) {
+            return known;
+        }
+        let frames = self.symbols.call(returns_to);
+        let sources = frames.iter().filter_map(|frame| frame.source.as_ref());
+        // What a header of the system does is said to be done where it is used.
+        let mut of_program = sources.clone().filter(|source| !is_of_system(&source.file));
+        let location = match of_program.next().or(sources.clone().next()) {
+            Some(source) => {
+                let file = String::leak(source.file.clone());
+                SourceLocation::new(file, source.line, source.column)
+            }
+            None => {
+                let function = frames.first().map(|frame| frame.function.to_string());
+                let function = function.unwrap_or_else(|| format!("{returns_to:#x}"));
+                SourceLocation::new(String::leak(function), 0, 0)
+            }
+        };
+        let location = LocationRef::leaked(location);
+        self.locations.insert(returns_to, location);
+        location
     }
 
     /// The thread with a handle of `pthread_self`.

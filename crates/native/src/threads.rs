@@ -25,7 +25,7 @@ pub(crate) struct Thread {
     /// The call that it runs, while it does.
     call: *mut Call,
     /// The addresses of its stack, as far as they belong to the program.
-    stack: Range<usize>,
+    pub(crate) stack: Range<usize>,
     /// What it has returned.
     result: usize,
     /// Whether nobody can join it: it was joined, or is detached.

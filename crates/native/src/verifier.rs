@@ -75,8 +75,11 @@ unsafe extern "C" fn assume(condition: c_int, returns_to: usize) {
 unsafe extern "C" fn error(returns_to: usize) {
     let checked = || {
         begin(returns_to);
-        let location = failures::place(returns_to);
-        failures::fail(FailureKind::VerifierError, "__VERIFIER_error()".to_owned(), location)
+        failures::fail(
+            FailureKind::VerifierError,
+            String::new(),
+            failures::place(returns_to),
+        )
     };
     outside(checked, || std::process::abort());
 }
@@ -85,8 +88,8 @@ unsafe extern "C" fn assert(condition: c_int, returns_to: usize) {
     if condition == 0 {
         let checked = || {
             begin(returns_to);
-            let location = failures::place(returns_to);
-            failures::fail(FailureKind::Assertion, "__VERIFIER_assert(0)".to_owned(), location)
+            let message = "__VERIFIER_assert".to_owned();
+            failures::fail(FailureKind::Assertion, message, failures::place(returns_to))
         };
         outside(checked, || std::process::abort());
     }
@@ -226,7 +229,7 @@ const HELD: u64 = 1;
 /// The lock of all atomic sections: what the program does in one happens at once for those who do it in one too. Others may
 /// see it half done, as they would if the section was not atomic: this may find failures that there are not, but misses none.
 fn section_lock(current: Current) -> Address {
-    object_at(current, (&raw const SECTIONS).addr(), "Mutex", 0, || FREE)
+    object_at(current, (&raw const SECTIONS).addr(), "Mutex", || FREE)
 }
 
 unsafe extern "C" fn begin_section(returns_to: usize) {

@@ -5,7 +5,8 @@ use crate::support;
 use fencepost_memory::MemoryModel;
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{
-    AccessKind, Awaited, Holder, PlannedOperation, Problem, RaceAccess, RacedCell, Unreproduced, Wait,
+    AccessKind, Awaited, Holder, PlannedOperation, Problem, RaceAccess, RacedCell, Unreproduced,
+    Wait,
 };
 use support::{Program, expect, plain};
 

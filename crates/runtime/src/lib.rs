@@ -16,7 +16,8 @@
 //!    fences that the program does not have.
 //! 4. [`races`], [`cells`] and [`plain`]: data races.
 //! 5. [`names`]: deterministic ids, and names for reports. `location`: source locations.
-//! 6. [`once`], [`locals`] and `statics`: one-time initialization, thread-local values, statics.
+//! 6. [`mutex`], [`rwlock`], [`condvar`], [`barrier`]: the steps of locks. [`once`], [`locals`] and `statics`: one-time
+//!    initialization, thread-local values, statics.
 //! 7. `boundary` and `visits`: whether a thread that loops has come back to the same state.
 //!    `memory` and `arena`: whether it has changed the heap of the program.
 //! 8. `declared`, `waits`, `drops`, `writers` and `parking`: operations that are steps only if a thread can
@@ -25,11 +26,14 @@
 //!    what can go wrong.
 //! 10. `blocks`: memory that the next execution reuses.
 
+pub mod barrier;
 pub mod cells;
+pub mod condvar;
 pub mod error;
 pub mod heartbeat;
 pub mod locals;
 pub mod mapping;
+pub mod mutex;
 pub mod names;
 pub mod object;
 pub mod once;
@@ -37,6 +41,7 @@ pub mod operation;
 pub mod plain;
 pub mod races;
 pub mod runtime;
+pub mod rwlock;
 pub mod step;
 
 mod arena;

@@ -159,6 +159,16 @@ impl Current {
         })
     }
 
+    /// An object of this execution that has no [`Object`] yet.
+    pub fn object_of(self, address: Address, created_at: LocationRef) -> Object {
+        self.with(|execution| Object::of(execution, address, created_at))
+    }
+
+    /// Gives a thread a name for reports.
+    pub fn name_thread(self, thread: ThreadId, name: &str) {
+        self.with(|execution| execution.names.name_thread(thread, name));
+    }
+
     /// A thread's name and its park token, for handles that may outlive the execution.
     #[inline]
     pub fn handle_of(self, thread: ThreadId) -> (Option<Arc<str>>, Object) {

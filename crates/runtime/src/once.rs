@@ -38,6 +38,11 @@ impl OnceFlag {
         }
     }
 
+    /// The flag of an object.
+    pub fn of(object: Object) -> Self {
+        OnceFlag { object }
+    }
+
     /// Creates the flag of a static.
     pub fn of_static(location: LocationRef) -> Self {
         OnceFlag::new("static", NEW, location)
@@ -70,6 +75,11 @@ impl OnceFlag {
         if self.is_done_without_waiting(current, location) {
             return Begin::AlreadyDone;
         }
+        self.begin_unless_done(current, location)
+    }
+
+    /// As [`begin`](Self::begin), for a caller that has already looked whether it is complete.
+    pub fn begin_unless_done(&self, current: Current, location: LocationRef) -> Begin {
         let object = self.object.address();
         let effect = Effect::WriteIf(Condition::Equals(NEW));
         let intent = self.intent(effect, Some(Condition::Differs(RUNNING)));
@@ -165,6 +175,17 @@ impl OnceFlag {
         if state != DONE {
             current.cannot_wait();
         }
+    }
+
+    /// Gives the initialization up: another thread may begin it.
+    pub fn give_up(&self, current: Current, location: LocationRef) {
+        let object = self.object.address();
+        let intent = self.intent(Effect::Write, None);
+        current.operation(intent, Outcomes::One, location, |step| {
+            step.write(object, NEW);
+            step.release(object);
+            step.emit(step.target().unlock(object), NEW);
+        });
     }
 
     /// Sets the state, for a caller that has an exclusive reference.

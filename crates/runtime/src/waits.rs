@@ -394,13 +394,15 @@ impl Current {
         matches!(kind, WaitKind::Repeated | WaitKind::Bounded)
     }
 
-    /// What the calling thread has touched since it last returned from a wait without being
-    /// notified.
-    pub fn touched_since_wait(self) -> Vec<Address> {
-        self.with(|execution| {
-            let slot = execution.slot();
-            slot.waits.touched().to_vec()
-        })
+    /// How many objects the calling thread has touched since it last returned from a wait without
+    /// being notified.
+    pub fn touched_since_wait(self) -> usize {
+        self.with(|execution| execution.slot().waits.touched().len())
+    }
+
+    /// One of these objects.
+    pub fn touched_at(self, index: usize) -> Address {
+        self.with(|execution| execution.slot().waits.touched()[index])
     }
 
     /// The calling thread returns from a wait.

@@ -5,6 +5,10 @@ mod example;
 mod litmus;
 mod models;
 mod monitor;
+#[cfg_attr(
+    not(all(target_os = "linux", target_arch = "x86_64")),
+    allow(dead_code, reason = "such programs are refused there")
+)]
 mod native;
 mod old_names;
 mod protocol;
@@ -19,7 +23,9 @@ pub use example::{ExampleArguments, ExampleTarget};
 pub use litmus::{LitmusArguments, Witnesses};
 pub use models::PsoLocked;
 pub use monitor::{DEFAULT_MAX_FINDINGS, MonitorArguments, MonitorChoice};
-pub use native::{CcArguments, CheckArguments, Races, RunArguments};
+pub use native::{CcArguments, RunArguments};
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub use native::{CheckArguments, Races};
 pub use protocol::{ConstantArgument, ProtocolArguments, TraceFormat};
 pub use reproduce::{ReproduceCommand, TsoCcArguments};
 pub use trace::{GenerateArguments, TraceCommand};

@@ -7,7 +7,8 @@ use super::native;
 
 /// Compiles and checks.
 pub fn run(arguments: &CcArguments, display: &DisplayArguments) -> Result<u8, Failure> {
-    native::with_result(arguments.json, arguments.output.as_deref(), |result| {
+    let output = arguments.output.as_deref();
+    native::with_result(arguments.json, output, &arguments.files, |result| {
         native::compile_and_check(arguments, display, result)
     })
 }

@@ -13,6 +13,10 @@ pub mod demo;
 pub mod example;
 pub mod litmus;
 pub mod monitor;
+#[cfg_attr(
+    not(all(target_os = "linux", target_arch = "x86_64")),
+    allow(dead_code, reason = "such programs are refused there")
+)]
 mod native;
 pub mod protocol;
 pub mod reproduce;

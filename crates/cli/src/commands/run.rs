@@ -8,7 +8,8 @@ use super::native;
 /// Checks it.
 pub fn run(arguments: &RunArguments, display: &DisplayArguments) -> Result<u8, Failure> {
     let output = arguments.result.file.output.as_deref();
-    native::with_result(arguments.result.json, output, |result| {
+    let program = &arguments.program[..1];
+    native::with_result(arguments.result.json, output, program, |result| {
         native::check(arguments, display, result)
     })
 }

@@ -80,7 +80,7 @@ fn each_step_gets_what_it_needs() {
         let needed: Vec<&str> = needed
             .filter_map(|line| line.split(['[', ']']).nth(1))
             .collect();
-        assert_eq!(needed[0], "libfencepost_native.so");
+        assert_eq!(needed[0], lab.path("libfencepost_native.so"));
         assert!(
             !needed.iter().any(|name| name.contains("tsan")),
             "{needed:?}"

@@ -1,39 +1,15 @@
-//! A condition variable is an object whose state is the number of waiting threads. A wait consists
-//! of three steps, and then acquires the mutex:
-//!
-//! 1. the thread enqueues itself, a write to the variable;
-//! 2. it releases the mutex;
-//! 3. it wakes, a write to its own *wait token*, which awaits that a notification has set it to 1.
-//!
-//! A notification without a waiting thread is a read. Otherwise it writes the variable and the
-//! tokens of the threads that it wakes. The explorer chooses which one [`Condvar::notify_one`]
-//! wakes. A notification alone does not establish happens-before; the mutex does.
-//!
-//! **Spurious wakeups.** Before it waits, a thread may return spuriously: it then only releases the
-//! mutex and acquires it again. Other threads cannot observe whether it had been waiting until
-//! then: a notification that would have reached it either is the reason of its return, or reached
-//! another thread. The choice comes first because a wait that could always end would hide a missing
-//! notification.
-//!
-//! **Timeouts.** A wait with a timeout can always end: a thread that was not notified removes
-//! itself from the variable when it wakes, because of the timeout or spuriously.
-//!
-//! Module `waits` of the runtime says when a thread does not wake spuriously again, and when a
-//! timeout is deferred.
+//! A condition variable consists of the steps of [`fencepost_runtime::condvar`].
 
 use std::fmt;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use fencepost_explore::{Condition, Effect, Intent};
-use fencepost_memory::{Address, Operation, ThreadId};
+use fencepost_memory::ThreadId;
 
 use super::mutex::MutexGuard;
 use super::{LockResult, wrapped};
-use fencepost_runtime::{Current, Events, LocationRef, Object, Outcomes, Step};
-
-const NOTIFIED: u64 = 1;
-const NOT_NOTIFIED: u64 = 0;
+use fencepost_runtime::condvar::{CondvarObject, Return, Waiters, Waiting};
+use fencepost_runtime::{Current, LocationRef, Object};
 
 /// A condition variable, as [`std::sync::Condvar`].
 ///
@@ -58,12 +34,15 @@ impl WaitTimeoutResult {
     }
 }
 
-/// Why a wait returns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Return {
-    Notified,
-    TimedOut,
-    Spurious,
+/// The waiting threads of a variable.
+#[derive(Clone, Copy)]
+struct WaitersOf<'a>(&'a Condvar);
+
+impl Waiters for WaitersOf<'_> {
+    fn with<R>(self, f: impl FnOnce(&mut Vec<ThreadId>) -> R) -> R {
+        let waiters = self.0.waiters.lock();
+        f(&mut waiters.unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Condvar {
@@ -207,14 +186,7 @@ impl Condvar {
         let Some(current) = self.object.current(location) else {
             return self.inner.notify_one();
         };
-        let object = self.object.address();
-        let outcomes = Outcomes::Of(object, |waiting| {
-            waiting.clamp(1, u64::from(u32::MAX)) as u32
-        });
-        self.notify(current, outcomes, location, |waiters, outcome| {
-            let chosen = (outcome as usize).min(waiters.len() - 1);
-            vec![waiters.remove(chosen)]
-        });
+        self.steps().notify_one(current, location);
     }
 
     /// Wakes all waiting threads.
@@ -224,47 +196,14 @@ impl Condvar {
         let Some(current) = self.object.current(location) else {
             return self.inner.notify_all();
         };
-        self.notify(current, Outcomes::One, location, |waiters, _| {
-            std::mem::take(waiters)
-        });
+        self.steps().notify_all(current, location);
     }
 
-    fn waiters(&self) -> std::sync::MutexGuard<'_, Vec<ThreadId>> {
-        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Notifies the threads that `choose` takes from a list that is not empty.
-    fn notify(
-        &self,
-        current: Current,
-        outcomes: Outcomes,
-        location: LocationRef,
-        choose: impl FnOnce(&mut Vec<ThreadId>, u32) -> Vec<ThreadId>,
-    ) {
-        let object = self.object.address();
-        let intent = Intent::Access {
-            object,
-            effect: Effect::WriteIf(Condition::Differs(0)),
-            awaits: None,
-        };
-        current.operation(intent, outcomes, location, |step| {
-            let mut waiters = self.waiters();
-            if waiters.is_empty() {
-                step.read(object);
-                let events = step.target().draining(Operation::LockedLoad(object));
-                return step.emit(events, 0);
-            }
-            let chosen = choose(&mut waiters, step.outcome());
-            let left = waiters.len() as u64;
-            step.write(object, left);
-            let events = step.target().draining(Operation::Interlocked(object));
-            step.emit(events, left);
-            for thread in chosen {
-                let token = step.tokens(thread).wait;
-                step.write(token, NOTIFIED);
-                step.emit(Events::only(Operation::Interlocked(token)), NOTIFIED);
-            }
-        });
+    fn steps(&self) -> CondvarObject<WaitersOf<'_>> {
+        CondvarObject {
+            object: self.object.address(),
+            waiters: WaitersOf(self),
+        }
     }
 
     fn wait_checked<'a, T>(
@@ -274,145 +213,18 @@ impl Condvar {
         (is_timed, only_waits): (bool, bool),
         location: LocationRef,
     ) -> (MutexGuard<'a, T>, Return) {
-        let object = self.object.address();
         let mutex = guard.mutex();
-        let may_be_spurious = current.has_spurious_wakeups() && !only_waits;
-        let how = if !is_timed && may_be_spurious && chooses_spurious(current, location) {
-            guard.release(current, location);
-            Return::Spurious
-        } else {
-            self.enqueue(current, location);
-            guard.release(current, location);
-            if is_timed && only_waits {
-                self.put_off_time_out(current, location);
-            }
-            match is_timed {
-                true => self.wake_in_time(current, may_be_spurious, location),
-                false => self.wake(current, location),
-            }
+        let how = Waiting {
+            is_timed,
+            only_waits,
         };
-        let guard = mutex.lock_checked(current, location);
-        current.note_return(object, how == Return::Notified, location);
-        (guard, how)
+        let mut again = None;
+        let release = || guard.release(current, location);
+        let acquire = || again = Some(mutex.lock_checked(current, location));
+        let why = self.steps().wait(current, how, location, release, acquire);
+        let guard = again.expect("the mutex was acquired again");
+        (guard, why)
     }
-
-    fn enqueue(&self, current: Current, location: LocationRef) {
-        let object = self.object.address();
-        let intent = Intent::Access {
-            object,
-            effect: Effect::Write,
-            awaits: None,
-        };
-        current.operation(intent, Outcomes::One, location, |step| {
-            let mut waiters = self.waiters();
-            let place = waiters.partition_point(|&waiter| waiter < step.thread());
-            waiters.insert(place, step.thread());
-            step.write_in_wait(object, waiters.len() as u64);
-            let events = step.target().draining(Operation::Interlocked(object));
-            step.emit(events, waiters.len() as u64);
-        });
-    }
-
-    /// Wakes after a notification.
-    fn wake(&self, current: Current, location: LocationRef) -> Return {
-        let token = current.tokens(current.thread()).wait;
-        let intent = Intent::Access {
-            object: token,
-            effect: Effect::Write,
-            awaits: Some(Condition::Equals(NOTIFIED)),
-        };
-        current.operation(intent, Outcomes::One, location, |step| {
-            match take_token(step, token) {
-                true => Return::Notified,
-                // The execution is over.
-                false => {
-                    self.leave(step);
-                    Return::Spurious
-                }
-            }
-        })
-    }
-
-    /// Wakes after a notification, or without one.
-    fn wake_in_time(
-        &self,
-        current: Current,
-        may_be_spurious: bool,
-        location: LocationRef,
-    ) -> Return {
-        let token = current.tokens(current.thread()).wait;
-        let intent = Intent::Access {
-            object: token,
-            effect: Effect::WriteMultiple,
-            awaits: None,
-        };
-        let outcomes = match may_be_spurious {
-            true => Outcomes::Of(token, |state| 1 + u32::from(state == NOT_NOTIFIED)),
-            false => Outcomes::One,
-        };
-        current.operation(intent, outcomes, location, |step| {
-            if take_token(step, token) {
-                return Return::Notified;
-            }
-            self.leave(step);
-            match step.outcome() {
-                0 => Return::TimedOut,
-                _ => Return::Spurious,
-            }
-        })
-    }
-
-    /// Removes a thread that was not notified.
-    fn leave(&self, step: &mut Step<'_>) {
-        let object = self.object.address();
-        let mut waiters = self.waiters();
-        waiters.retain(|&waiter| waiter != step.thread());
-        step.write_in_wait(object, waiters.len() as u64);
-        let events = Events::only(Operation::Interlocked(object));
-        step.emit(events, waiters.len() as u64);
-    }
-
-    /// Lets the explorer defer a timeout in a loop that only waits, until something that the thread
-    /// has read has changed, or no other thread can run.
-    fn put_off_time_out(&self, current: Current, location: LocationRef) {
-        let mut watched = current.touched_since_wait();
-        watched.retain(|&object| object != self.object.address());
-        watched.push(current.tokens(current.thread()).wait);
-        let events = watched.len() as u32;
-        for object in watched {
-            look_at(current, object, location);
-        }
-        current.wait_for_change(events, location);
-    }
-}
-
-/// Whether the thread's wait returns spuriously, which the explorer chooses.
-pub(crate) fn chooses_spurious(current: Current, location: LocationRef) -> bool {
-    current.operation(Intent::Local, Outcomes::Fixed(2), location, |step| {
-        let is_spurious = !step.is_recorded() || step.outcome() == 1;
-        if is_spurious {
-            step.emit(Events::only(Operation::Fence), 0);
-        }
-        is_spurious
-    })
-}
-
-/// Wakes the thread. Returns whether it was notified.
-fn take_token(step: &mut Step<'_>, token: Address) -> bool {
-    let was_notified = step.write_in_wait(token, NOT_NOTIFIED) == NOTIFIED;
-    let events = step.target().draining(Operation::Interlocked(token));
-    step.emit(events, NOT_NOTIFIED);
-    was_notified
-}
-
-/// Reads an object without an event: the program itself does not read it.
-fn look_at(current: Current, object: Address, location: LocationRef) {
-    let intent = Intent::Access {
-        object,
-        effect: Effect::Read,
-        awaits: None,
-    };
-    current.plain_operation(intent, Outcomes::One, location, |step| step.read(object));
 }
 
 impl fmt::Debug for Condvar {

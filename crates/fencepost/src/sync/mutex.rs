@@ -1,5 +1,4 @@
-//! A mutex is an object whose state is 1 while it is locked. Locking is a write that awaits 0,
-//! unlocking is a write, and a failed attempt is a read.
+//! A mutex consists of the steps of [`fencepost_runtime::mutex`], and the value.
 //!
 //! The value is in a mutex of `std`. In a check that is acquired and released in the same steps,
 //! and is always free when it is acquired.
@@ -7,15 +6,11 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use fencepost_explore::{Condition, Effect, Intent};
-
 use super::{
     LockResult, TryLockError, TryLockResult, lock_outside, taken, try_wrapped, unpoisoned, wrapped,
 };
-use fencepost_runtime::{Current, LocationRef, Object, Outcomes, Step};
-
-const FREE: u64 = 0;
-const HELD: u64 = 1;
+use fencepost_runtime::mutex::FREE;
+use fencepost_runtime::{Current, LocationRef, Object};
 
 /// A mutual exclusion primitive, as [`std::sync::Mutex`].
 ///
@@ -98,12 +93,8 @@ impl<T: ?Sized> Mutex<T> {
         let Some(current) = self.object.current(location) else {
             return try_wrapped(self.inner.try_lock(), |inner| self.guard(inner, location));
         };
-        let intent = Intent::Access {
-            object: self.object.address(),
-            effect: Effect::WriteIf(Condition::Equals(FREE)),
-            awaits: None,
-        };
-        let inner = current.lock_operation(intent, Outcomes::One, location, |step| self.take(step));
+        let take = || taken(self.inner.try_lock());
+        let inner = current.try_lock_mutex(self.object.address(), location, take);
         inner
             .map(|inner| self.guard(inner, location))
             .ok_or(TryLockError::WouldBlock)
@@ -135,31 +126,12 @@ impl<T: ?Sized> Mutex<T> {
         current: Current,
         location: LocationRef,
     ) -> MutexGuard<'_, T> {
-        let intent = Intent::Access {
-            object: self.object.address(),
-            effect: Effect::Write,
-            awaits: Some(Condition::Equals(FREE)),
-        };
-        let inner = current.lock_operation(intent, Outcomes::One, location, |step| self.take(step));
+        let take = || taken(self.inner.try_lock());
+        let inner = current.lock_mutex(self.object.address(), location, take);
         match inner {
             Some(inner) => self.guard(inner, location),
             None => current.cannot_wait(),
         }
-    }
-
-    /// Acquires the mutex, or returns that it is locked.
-    fn take(&self, step: &mut Step<'_>) -> Option<std::sync::MutexGuard<'_, T>> {
-        let object = self.object.address();
-        let inner = taken(self.inner.try_lock());
-        if inner.is_some() {
-            step.write_lock(object, HELD);
-            step.acquire(object);
-            step.emit(step.target().lock(object), HELD);
-        } else {
-            step.read(object);
-            step.emit(step.target().failed_lock(object), HELD);
-        }
-        inner
     }
 
     fn guard<'a>(
@@ -196,19 +168,8 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
 
     /// Releases the mutex, at a source location.
     pub(super) fn release(&mut self, current: Current, location: LocationRef) {
-        let object = self.mutex.object.address();
         let inner = self.inner.take();
-        let intent = Intent::Access {
-            object,
-            effect: Effect::Write,
-            awaits: None,
-        };
-        current.operation(intent, Outcomes::One, location, |step| {
-            drop(inner);
-            step.write_lock(object, FREE);
-            step.release(object);
-            step.emit(step.target().unlock(object), FREE);
-        });
+        current.unlock_mutex(self.mutex.object.address(), location, || drop(inner));
     }
 
     /// The object of its mutex.

@@ -1,15 +1,5 @@
-//! A reader-writer lock is an object whose state is the number of its readers, or [`WRITTEN`].
-//! Acquiring and releasing it are writes, for readers too, and a failed attempt is a read.
-//! Readers are ordered with writers, but not with each other.
-//!
-//! A waiting writer may block readers that come after it: `std` does not specify that. Mostly it
-//! makes no difference, since the writer could have come a little later. But it does for a reader
-//! that waits while it holds the lock, since it may wait for a blocked reader (itself, if it reads
-//! again), and for a reader that does not wait (`try_read`). If a program has either, the check
-//! restarts with [`Setup::are_writers_announced`](fencepost_runtime::Setup::are_writers_announced):
-//! another object of the lock then counts the waiting writers. Readers may wait until there are none,
-//! and an attempt to read may fail while there are some. They need not: when the lock becomes free,
-//! `std` wakes a writer, and a reader may still come first.
+//! A reader-writer lock consists of the steps of [`fencepost_runtime::rwlock`], and the value. Whether a waiting writer
+//! blocks readers is not specified by `std`.
 //!
 //! The value is in a lock of `std`. In a check that is acquired and released in the same steps, and
 //! is always free when it is acquired.
@@ -17,16 +7,14 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use fencepost_explore::{Condition, Effect, Intent, OptimisticLoad};
-use fencepost_memory::Address;
-
 use super::{
     LockResult, PoisonError, TryLockError, TryLockResult, lock_outside, taken, try_wrapped,
     unpoisoned, wrapped,
 };
 use fencepost_runtime::LocationRef;
-use fencepost_runtime::names::{FREE, READER_LEFT, WAITING_WRITERS, WRITTEN};
-use fencepost_runtime::{Current, Object, Outcomes, Step};
+use fencepost_runtime::names::{FREE, WAITING_WRITERS};
+use fencepost_runtime::rwlock::{ReadUntil, RwLockObjects};
+use fencepost_runtime::{Current, Object};
 
 /// A reader-writer lock, as [`std::sync::RwLock`].
 ///
@@ -49,16 +37,6 @@ struct Known {
     waiting: Option<Object>,
     /// The joined clocks of readers that have released the lock, for writers.
     read_until: std::sync::Mutex<Vec<u32>>,
-}
-
-/// How the lock is acquired.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Taking {
-    /// By an operation that waits.
-    Waiting,
-    /// By an attempt. `std` first reads the lock with a plain load, and fails if that shows that it
-    /// is not free.
-    Trying,
 }
 
 /// The guard of an [`RwLock`] that is held for reading, which releases it when dropped, as
@@ -126,12 +104,8 @@ impl<T: ?Sized> RwLock<T> {
             let inner = lock_outside(lock, try_lock);
             return wrapped(inner, |inner| self.reader(inner, location));
         };
-        self.known.await_writers(current, location);
-        let awaits = Some(Condition::Differs(WRITTEN));
-        let intent = self.intent(Effect::Write, awaits);
-        let inner = current.lock_operation(intent, Outcomes::One, location, |step| {
-            self.take_read(step, Taking::Waiting)
-        });
+        let take = || taken(self.inner.try_read());
+        let inner = self.known.steps().read(current, location, take);
         match inner {
             Some(inner) => Ok(self.reader(inner, location)),
             None => current.cannot_wait(),
@@ -148,20 +122,8 @@ impl<T: ?Sized> RwLock<T> {
         let Some(current) = self.known.object.current(location) else {
             return try_wrapped(self.inner.try_read(), |inner| self.reader(inner, location));
         };
-        if self.known.is_held_up(current, location) {
-            return Err(TryLockError::WouldBlock);
-        }
-        let mut met_readers = false;
-        let intent = self.intent(Effect::WriteIf(Condition::Differs(WRITTEN)), None);
-        let inner = current.lock_operation(intent, Outcomes::One, location, |step| {
-            let state = step.state(self.known.object.address());
-            met_readers = step.is_recorded() && state != FREE && state != WRITTEN;
-            self.take_read(step, Taking::Trying)
-        });
-        if met_readers {
-            // It could have failed because of a waiting writer.
-            current.note_blocked_reader(self.known.object.address());
-        }
+        let take = || taken(self.inner.try_read());
+        let inner = self.known.steps().try_read(current, location, take);
         inner
             .map(|inner| self.reader(inner, location))
             .ok_or(TryLockError::WouldBlock)
@@ -179,16 +141,8 @@ impl<T: ?Sized> RwLock<T> {
             let inner = lock_outside(lock, try_lock);
             return wrapped(inner, |inner| self.writer(inner, location));
         };
-        current.note_writer(self.known.object.address());
-        let inner = match self.known.waiting {
-            None => {
-                let intent = self.intent(Effect::Write, Some(Condition::Equals(FREE)));
-                current.lock_operation(intent, Outcomes::One, location, |step| {
-                    self.take_write(step, Taking::Waiting)
-                })
-            }
-            Some(waiting) => self.write_announced(current, waiting.address(), location),
-        };
+        let take = || taken(self.inner.try_write());
+        let inner = self.known.steps().write(current, location, take);
         match inner {
             Some(inner) => Ok(self.writer(inner, location)),
             None => current.cannot_wait(),
@@ -205,10 +159,8 @@ impl<T: ?Sized> RwLock<T> {
         let Some(current) = self.known.object.current(location) else {
             return try_wrapped(self.inner.try_write(), |inner| self.writer(inner, location));
         };
-        let intent = self.intent(Effect::WriteIf(Condition::Equals(FREE)), None);
-        let inner = current.lock_operation(intent, Outcomes::One, location, |step| {
-            self.take_write(step, Taking::Trying)
-        });
+        let take = || taken(self.inner.try_write());
+        let inner = self.known.steps().try_write(current, location, take);
         inner
             .map(|inner| self.writer(inner, location))
             .ok_or(TryLockError::WouldBlock)
@@ -232,104 +184,6 @@ impl<T: ?Sized> RwLock<T> {
         match self.known.object.is_of_current() {
             false => self.inner.get_mut(),
             true => Ok(unpoisoned(self.inner.get_mut())),
-        }
-    }
-
-    /// Acquires the lock for writing. Meanwhile it is announced as a waiting writer.
-    fn write_announced(
-        &self,
-        current: Current,
-        waiting: Address,
-        location: LocationRef,
-    ) -> Option<std::sync::RwLockWriteGuard<'_, T>> {
-        let count = |change: fn(u64) -> u64| {
-            let intent = Intent::Access {
-                object: waiting,
-                effect: Effect::Write,
-                awaits: None,
-            };
-            current.plain_operation(intent, Outcomes::One, location, |step| {
-                let writers = change(step.state(waiting));
-                step.write_in_wait(waiting, writers);
-            });
-        };
-        count(|writers| writers + 1);
-        let intent = self.intent(Effect::Write, Some(Condition::Equals(FREE)));
-        let inner = current.lock_operation(intent, Outcomes::One, location, |step| {
-            self.take_write(step, Taking::Waiting)
-        });
-        // Until then it blocks only those that the lock blocks.
-        count(|writers| writers.saturating_sub(1));
-        inner
-    }
-
-    fn intent(&self, effect: Effect, awaits: Option<Condition>) -> Intent {
-        Intent::Access {
-            object: self.known.object.address(),
-            effect,
-            awaits,
-        }
-    }
-
-    fn take_read(
-        &self,
-        step: &mut Step<'_>,
-        taking: Taking,
-    ) -> Option<std::sync::RwLockReadGuard<'_, T>> {
-        let inner = taken(self.inner.try_read());
-        let object = self.known.object.address();
-        let readers = step.state(object).wrapping_add(1);
-        let fails = Condition::Equals(WRITTEN);
-        self.record_attempt(step, taking, fails, inner.is_some().then_some(readers));
-        if inner.is_some() {
-            step.begin_reading(object);
-        }
-        inner
-    }
-
-    fn take_write(
-        &self,
-        step: &mut Step<'_>,
-        taking: Taking,
-    ) -> Option<std::sync::RwLockWriteGuard<'_, T>> {
-        let inner = taken(self.inner.try_write());
-        let fails = Condition::Differs(FREE);
-        self.record_attempt(step, taking, fails, inner.is_some().then_some(WRITTEN));
-        inner
-    }
-
-    /// Acquires the lock, which gives it a new state. An attempt fails in states for which `fails`
-    /// holds.
-    fn record_attempt(
-        &self,
-        step: &mut Step<'_>,
-        taking: Taking,
-        fails: Condition,
-        state: Option<u64>,
-    ) {
-        let object = self.known.object.address();
-        if taking == Taking::Trying {
-            // An attempt that reads too early that the lock is free continues with an exchange,
-            // which may fail.
-            let optimistic_load = match state {
-                Some(_) => OptimisticLoad::FailsOnStale(fails),
-                None => OptimisticLoad::Retries,
-            };
-            let before = step.state(object);
-            step.emit_optimistic_load(object, before, optimistic_load);
-        }
-        match state {
-            Some(state) => {
-                step.write_lock(object, state);
-                step.acquire(object);
-                if state == WRITTEN {
-                    self.known.acquire_from_readers(step);
-                }
-                step.emit(step.target().lock(object), state);
-            }
-            None => {
-                step.read(object);
-            }
         }
     }
 
@@ -375,76 +229,19 @@ impl Known {
         }
     }
 
-    fn intent_on_waiting(waiting: Object, awaits: Option<Condition>) -> Intent {
-        Intent::Access {
-            object: waiting.address(),
-            effect: Effect::Read,
-            awaits,
+    fn steps(&self) -> RwLockObjects<&Known> {
+        RwLockObjects {
+            object: self.object.address(),
+            waiting: self.waiting.map(|waiting| waiting.address()),
+            read_until: self,
         }
     }
+}
 
-    /// Waits for the waiting writers, if they are announced and hold the reader up.
-    fn await_writers(&self, current: Current, location: LocationRef) {
-        let Some(waiting) = self.waiting_that_blocks(current, location) else {
-            return;
-        };
-        let intent = Known::intent_on_waiting(waiting, Some(Condition::Equals(0)));
-        current.plain_operation(intent, Outcomes::One, location, |step| {
-            step.read(waiting.address());
-        });
-    }
-
-    /// The object that counts the waiting writers, if there are some and they hold the reader up,
-    /// which the explorer chooses.
-    fn waiting_that_blocks(&self, current: Current, location: LocationRef) -> Option<Object> {
-        let waiting = self.waiting.filter(|_| !current.is_tearing_down())?;
-        let either = |writers| 1 + u32::from(writers > 0);
-        let intent = Known::intent_on_waiting(waiting, None);
-        let outcomes = Outcomes::Of(waiting.address(), either);
-        let is_held_up = current.plain_operation(intent, outcomes, location, |step| {
-            step.read(waiting.address());
-            step.is_recorded() && step.outcome() == 1
-        });
-        is_held_up.then_some(waiting)
-    }
-
-    /// Whether an attempt to read fails because a writer waits.
-    fn is_held_up(&self, current: Current, location: LocationRef) -> bool {
-        if self.waiting_that_blocks(current, location).is_none() {
-            return false;
-        }
-        // A writer waits only for threads that hold the lock.
-        let object = self.object.address();
-        let intent = Intent::Access {
-            object,
-            effect: Effect::Read,
-            awaits: None,
-        };
-        current.lock_operation(intent, Outcomes::One, location, |step| {
-            let state = step.read(object);
-            step.emit_optimistic_load(object, state, OptimisticLoad::Retries);
-            state != FREE
-        })
-    }
-
-    /// What readers have done happens before what the writer does.
-    fn acquire_from_readers(&self, step: &mut Step<'_>) {
-        let thread = step.thread();
-        if let Some(races) = step.races() {
-            let read_until = self.read_until.lock();
-            races.learn(thread, &read_until.unwrap_or_else(PoisonError::into_inner));
-        }
-    }
-
-    /// What the reader has done happens before what writers do, but not before what other readers
-    /// do.
-    fn release_to_writers(&self, step: &mut Step<'_>) {
-        let thread = step.thread();
-        if let Some(races) = step.races() {
-            let read_until = self.read_until.lock();
-            let mut read_until = read_until.unwrap_or_else(PoisonError::into_inner);
-            races.publish_more(thread, &mut read_until);
-        }
+impl ReadUntil for &Known {
+    fn with(self, f: impl FnOnce(&mut Vec<u32>)) {
+        let read_until = self.read_until.lock();
+        f(&mut read_until.unwrap_or_else(PoisonError::into_inner));
     }
 }
 
@@ -459,35 +256,7 @@ fn release<R>(
     let Some(current) = known.object.current_in_drop() else {
         return release();
     };
-    let object = known.object.address();
-    let intent = Intent::Access {
-        object,
-        effect: Effect::Write,
-        awaits: None,
-    };
-    current.operation(intent, Outcomes::One, location, |step| {
-        let result = release();
-        let before = step.state(object);
-        let state = after(before);
-        step.write_lock(object, state);
-        if before == WRITTEN {
-            step.release(object);
-        } else {
-            known.release_to_writers(step);
-            step.end_reading(object);
-        }
-        if state != FREE && before == WRITTEN {
-            step.begin_reading(object);
-        }
-        let value = match state {
-            FREE => FREE,
-            // A downgrade does not release the lock.
-            readers if before == WRITTEN => readers,
-            readers => readers | READER_LEFT,
-        };
-        step.emit(step.target().unlock(object), value);
-        result
-    })
+    known.steps().release(current, location, release, after)
 }
 
 #[cfg(rustc_1_92)]

@@ -15,7 +15,7 @@ use std::time::Duration;
 use fencepost_explore::{Condition, Effect, Intent};
 use fencepost_memory::{Address, Operation};
 
-use crate::sync::chooses_spurious;
+use fencepost_runtime::condvar::chooses_spurious;
 use fencepost_runtime::{Current, LocationRef, Object, Outcomes};
 
 /// The token is set.

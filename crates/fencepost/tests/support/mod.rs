@@ -222,6 +222,7 @@ impl Driver {
 pub fn is_enabled(runtime: &Runtime, intent: Intent) -> bool {
     match intent {
         Intent::Local | Intent::SpinHint => true,
+        Intent::Stopped => false,
         Intent::Join(thread) => runtime.status(thread) == ThreadStatus::Finished,
         Intent::Access { object, awaits, .. } => {
             awaits.is_none_or(|condition| condition.holds(runtime.state(object)))

@@ -448,7 +448,11 @@ pub(super) fn final_access(interleaving: &[Access], thread: ThreadId, does: &str
 }
 
 /// The last access of each of these threads, with a label.
-pub(super) fn last_accesses(interleaving: &[Access], threads: &[ThreadId], label: &str) -> Vec<Row> {
+pub(super) fn last_accesses(
+    interleaving: &[Access],
+    threads: &[ThreadId],
+    label: &str,
+) -> Vec<Row> {
     let mut missing = threads.to_vec();
     missing.sort_unstable();
     missing.dedup();

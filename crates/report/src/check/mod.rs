@@ -88,8 +88,8 @@ pub use native_problem::{
 };
 pub use output::{program_output, program_output_json};
 pub use problem::{
-    AccessKind, Awaited, Buffers, CheckFinding, Consequence, Holder, Obstacle, PlannedOperation, Problem,
-    RaceAccess, RacedCell, ScheduleMismatch, Unexplored, Unreproduced, Wait,
+    AccessKind, Awaited, Buffers, CheckFinding, Consequence, Holder, Obstacle, PlannedOperation,
+    Problem, RaceAccess, RacedCell, ScheduleMismatch, Unexplored, Unreproduced, Wait,
 };
 pub use refusal::Refusal;
 pub use schedule::BadSchedule;

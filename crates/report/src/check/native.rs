@@ -20,8 +20,7 @@ const MAX_PLACES: usize = 8;
 const USE_AFTER_FREE_HELP: &str = "free the block only when no thread can reach it any more: count its references, or \
     defer the free (hazard pointers, epochs, RCU)";
 
-const OUT_OF_BOUNDS_HELP: &str =
-    "compare the index and the size with what was allocated; a free list or a ring may hold a stale index";
+const OUT_OF_BOUNDS_HELP: &str = "compare the index and the size with what was allocated; a free list or a ring may hold a stale index";
 
 const DOUBLE_FREE_HELP: &str = "let exactly one thread free the block: the one that takes it out of the structure with a \
     successful compare-and-swap, or that drops the last reference";
@@ -64,17 +63,18 @@ pub(super) fn failed(
             "throws here",
             "throws",
         ),
-        FailureKind::ExitStatus(status) => {
-            (format!("exited with status {status}"), "exits here", "exits")
+        FailureKind::ExitStatus(status) => (
+            format!("exited with status {status}"),
+            "exits here",
+            "exits",
+        ),
+        FailureKind::VerifierError => {
+            ("called `__VERIFIER_error`".into(), "calls it here", "fails")
         }
-        FailureKind::VerifierError => ("called `__VERIFIER_error`".into(), "calls it here", "fails"),
         FailureKind::Signal(signal) => (received(signal), "fails here", "fails"),
         FailureKind::Other => ("failed".into(), "fails here", "fails"),
     };
-    let is_access = matches!(
-        kind,
-        FailureKind::Signal(Signal::Segv(_) | Signal::Bus(_))
-    );
+    let is_access = matches!(kind, FailureKind::Signal(Signal::Segv(_) | Signal::Bus(_)));
     Diagnosis {
         marks: one_mark(location, format!("{name} {does}")),
         notes,
@@ -112,7 +112,10 @@ pub(super) fn bad_memory(
     };
     let does = if misuse.writes { "writes" } else { "reads" };
     let access = format!("{name} {does} {}", counted(misuse.size, "byte"));
-    let by = misuse.freed.as_ref().map(|freed| words.thread(freed.thread));
+    let by = misuse
+        .freed
+        .as_ref()
+        .map(|freed| words.thread(freed.thread));
     let (headline, does, help) = match misuse.kind {
         BadMemoryKind::UseAfterFree => {
             let by = by.map_or_else(|| "it was freed".into(), |by| format!("{by} has freed it"));
@@ -136,7 +139,10 @@ pub(super) fn bad_memory(
             )
         }
         BadMemoryKind::InvalidFree => (
-            format!("invalid free: {name} frees {}", not_a_block(misuse, &object)),
+            format!(
+                "invalid free: {name} frees {}",
+                not_a_block(misuse, &object)
+            ),
             "frees it".into(),
             INVALID_FREE_HELP,
         ),
@@ -165,13 +171,7 @@ fn outside(misuse: &BadMemory, object: &str) -> String {
         Some(_) => format!("{object}, a block of {size}"),
         None => format!("a heap block of {size}"),
     };
-    match u64::try_from(block.offset) {
-        Ok(offset) => format!("at offset {offset} of {of}"),
-        Err(_) => {
-            let before = counted(block.offset.unsigned_abs(), "byte");
-            format!("{before} before {of}")
-        }
-    }
+    format!("at offset {} of {of}", block.offset)
 }
 
 /// What is freed that is not the beginning of a block.
@@ -265,7 +265,10 @@ pub(super) fn lock_misuse(
     };
     let mut marks = one_mark(&by.location, format!("{name} {does} here"));
     if let Some(other) = misuse.other() {
-        marks.extend(other_mark(&other.location, format!("{other_name} {did} here")));
+        marks.extend(other_mark(
+            &other.location,
+            format!("{other_name} {did} here"),
+        ));
     }
     Diagnosis {
         marks,

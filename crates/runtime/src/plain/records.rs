@@ -144,12 +144,14 @@ impl Records {
             self.push(*new);
             return None;
         }
+        if let Some(earlier) = self.more.iter_mut().find(|earlier| earlier.includes(new)) {
+            // The thread will access it again.
+            std::mem::swap(&mut self.first, earlier);
+            return None;
+        }
         for earlier in std::iter::once(&self.first).chain(&self.more) {
             if earlier.mask & new.mask == 0 {
                 continue;
-            }
-            if earlier.includes(new) {
-                return None;
             }
             if conflict(earlier.kind, new.kind) && !earlier.happens_before(now) {
                 let common = earlier.mask & new.mask;

@@ -1,6 +1,7 @@
 //! Checks of C and C++ programs. The check itself runs in the program, by the runtime library that it is linked with: this
 //! builds the program, starts it with its settings, and watches it.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,6 +9,7 @@ use std::path::Path;
 use fencepost_report::json::check::CHECK_SCHEMA;
 
 use crate::exit::Failure;
+use crate::files::refuse_overwriting;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod build;
@@ -31,10 +33,14 @@ pub struct ResultFile {
 pub fn with_result(
     is_json: bool,
     output: Option<&Path>,
+    inputs: &[OsString],
     run: impl FnOnce(&ResultFile) -> Result<u8, Failure>,
 ) -> Result<u8, Failure> {
     let output = output.filter(|path| *path != Path::new("-"));
     let create = |path: &Path| {
+        for input in inputs {
+            refuse_overwriting(Path::new(input), path)?;
+        }
         File::create(path).map_err(|error| {
             Failure::BadInput(format!("error: cannot create {}: {error}", path.display()))
         })

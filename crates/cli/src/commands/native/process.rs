@@ -72,7 +72,8 @@ fn refuse_others(executable: &Path, shown: &Path) -> Result<(), Failure> {
     let Some(linked) = linked_with(executable) else {
         return refused(format!(
             "error: {shown}: expected an executable for x86-64\n\
-             help: a C or C++ file is checked with `fencepost cc`; if this is a script of libtool, name the program in .libs"
+             help: a C or C++ file is checked with `fencepost cc`; a script of libtool is run by\n      \
+             libtool --mode=execute fencepost run PROGRAM"
         ));
     };
     let is_runtime = |name: &Vec<u8>| name.ends_with(RUNTIME_FILE.as_bytes());

@@ -1,68 +1,13 @@
-//! Single cases, and random traces against the definition of happens-before: a graph over all
-//! events, without clocks, and pairs of accesses, without a shadow.
+//! Random traces against the definition of happens-before: a graph over all events, without clocks,
+//! and pairs of accesses, without a shadow.
 
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 
 use fencepost_memory::Address;
 
-use super::super::races::Races;
-use super::AccessKind::{Allocation, AtomicRead, AtomicWrite, Free, Read, Write};
-use super::*;
-
-const BASE: usize = 10 * PAGE;
-
-fn access(kind: AccessKind, address: usize, size: u32, place: u64) -> MemoryAccess {
-    MemoryAccess {
-        address,
-        place,
-        size,
-        kind,
-    }
-}
-
-/// The checker, with the clocks that belong to it.
-#[derive(Default)]
-struct Checker {
-    races: Races,
-    memory: PlainMemory,
-}
-
-impl Checker {
-    fn begin(&mut self, execution: u64) {
-        self.races.reset(execution);
-        self.races.track();
-        self.memory.reset(execution);
-    }
-
-    fn time(&mut self, thread: u32) -> u32 {
-        self.races.clock(ThreadId(thread))[thread as usize]
-    }
-
-    fn access_at(
-        &mut self,
-        thread: u32,
-        time: u32,
-        access: MemoryAccess,
-    ) -> Result<(), MemoryFinding> {
-        let thread = ThreadId(thread);
-        let now = self.races.clock(thread);
-        self.memory.add(&[access], Accessor { thread, time, now })
-    }
-
-    fn access(&mut self, thread: u32, access: MemoryAccess) -> Result<(), MemoryFinding> {
-        let time = self.time(thread);
-        self.access_at(thread, time, access)
-    }
-
-    fn with_threads(count: u32) -> Self {
-        let mut checker = Checker::default();
-        checker.begin(1);
-        for child in 1..count {
-            checker.races.spawn(ThreadId(0), ThreadId(child));
-        }
-        checker
-    }
-}
+use super::super::AccessKind::{Allocation, AtomicRead, AtomicWrite, Free, Read, Write};
+use super::super::*;
+use super::{BASE, Checker, access};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum AtomicOperation {
