@@ -511,6 +511,8 @@ impl ForeignProgram {
     }
 
     fn check(self, mut checker: Checker) -> Outcome {
+        // The memory of such a program exists once in a process.
+        checker.settings.workers = 1;
         checker.setup.abandons_threads = true;
         checker.setup.tracks_memory = true;
         checker.command = Some(self.command);

@@ -11,6 +11,7 @@ use fencepost_runtime::Current;
 use fencepost_runtime::plain::{AccessKind, MemoryAccess};
 
 use crate::hooks::ignored;
+use crate::state::state;
 use crate::{failures, memory, world};
 
 /// How many are written down before they are handed over.
@@ -36,6 +37,8 @@ struct Log {
     /// The size of what is written, in bytes.
     length: usize,
     entries: [MemoryAccess; MOST],
+    /// How many were compared with the blocks of the heap.
+    checked: usize,
 }
 
 struct SharedLog(UnsafeCell<Log>);
@@ -47,6 +50,7 @@ unsafe impl Sync for SharedLog {}
 static LOG: SharedLog = SharedLog(UnsafeCell::new(Log {
     length: 0,
     entries: [NONE; MOST],
+    checked: 0,
 }));
 
 /// The hooks of accesses of a fixed size.
@@ -174,7 +178,10 @@ extern "C" fn full() {
 /// Forgets what is written down, before an execution.
 pub(crate) fn forget() {
     // SAFETY: no hook runs.
-    unsafe { (*LOG.0.get()).length = 0 };
+    unsafe {
+        (*LOG.0.get()).length = 0;
+        (*LOG.0.get()).checked = 0;
+    }
 }
 
 /// Adds an access to what the calling thread has done: of a function of the C library, or of the heap.
@@ -213,10 +220,45 @@ pub(crate) fn hand_over(current: Current) {
     if done.iter().any(is_change) {
         current.note_uncompared_change();
     }
-    check_blocks(current, done);
+    check_blocks(current, &done[std::mem::take(&mut log.checked)..]);
+    if current.has_store_buffers() {
+        refuse_buffered(current, done);
+    }
     if let Err(finding) = current.note_accesses(done) {
         current.fail(failures::race(finding));
     }
+}
+
+/// Ends the execution if the thread has read a variable by a plain access while a store of its own to it was in its buffer:
+/// it has read memory, and not its store.
+#[cold]
+fn refuse_buffered(current: Current, done: &[MemoryAccess]) {
+    let wrong = done.iter().find(|access| {
+        let touched = access.address..access.address.saturating_add(access.size as usize);
+        let state = state();
+        // An atomic variable has at most eight bytes.
+        let starts = touched.start.saturating_sub(7)..touched.end;
+        let mut objects = starts.take(64).filter_map(|at| {
+            let known = state.objects.get(&at)?;
+            let is_hit = at + usize::from(known.size) > touched.start;
+            (known.execution == state.execution && is_hit).then_some(known.object)
+        });
+        objects.any(|object| current.buffered_value(object).is_some())
+    });
+    if let Some(access) = wrong {
+        let message = "with store buffers, a plain access to an atomic variable cannot be followed: it reads memory, \
+            and not the store that waits in the buffer; make the access atomic";
+        failures::refuse(message.to_owned(), access.place as usize);
+    }
+}
+
+/// The blocks of the heap are about to change: what the calling thread has accessed so far is compared with them as they are.
+pub(crate) fn before_heap_changes(current: Current) {
+    // SAFETY: no hook runs until this returns. The reference ends before anything is suspended.
+    let log = unsafe { &mut *LOG.0.get() };
+    let count = log.length / ENTRY;
+    let checked = std::mem::replace(&mut log.checked, count);
+    check_blocks(current, &log.entries[checked..count]);
 }
 
 /// Ends the execution if one of the accesses is to the heap, but to no block that is allocated.

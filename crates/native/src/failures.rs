@@ -13,7 +13,7 @@ use crate::heap::{BadAccess, BadFree, BlockInfo, Place};
 use crate::hooks::hook;
 use crate::names::name_of;
 use crate::state::state;
-use crate::world::outside;
+use crate::world::{home, outside};
 use crate::{accesses, operations, real};
 
 /// Where a hook returns to, in the source.
@@ -149,10 +149,37 @@ unsafe fn text(text: *const c_char) -> String {
     }
 }
 
+/// The type of the exception that the calling thread of the program handles, if there is one. It is called as the program.
+fn current_exception() -> Option<String> {
+    // SAFETY: the name is a text.
+    let function =
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__cxa_current_exception_type".as_ptr()) };
+    if function.is_null() {
+        return None;
+    }
+    // SAFETY: the C++ ABI has this function, which returns a `std::type_info`: a table and a name.
+    unsafe {
+        let function: extern "C" fn() -> *const [*const c_char; 2] = std::mem::transmute(function);
+        let kind = function();
+        (!kind.is_null()).then(|| text((*kind)[1]))
+    }
+}
+
 unsafe extern "C" fn aborted(returns_to: usize) {
-    let checked = || {
+    // `std::terminate` ends here. Without a check nobody wants to know.
+    let exception = match home() {
+        0 => None,
+        _ => current_exception(),
+    };
+    let checked = move || {
         operations::begin(returns_to);
-        fail(FailureKind::Abort, String::new(), place(returns_to))
+        match exception {
+            Some(mangled) => {
+                let name = crate::symbols::type_name(&mangled);
+                fail(FailureKind::UncaughtException, name, place(returns_to))
+            }
+            None => fail(FailureKind::Abort, String::new(), place(returns_to)),
+        }
     };
     // SAFETY: it has no preconditions.
     outside(checked, || unsafe { real::abort() });

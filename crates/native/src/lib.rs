@@ -21,6 +21,7 @@ mod blocks;
 #[cfg(test)]
 mod compiled;
 pub mod double;
+pub mod exit;
 pub mod failures;
 pub mod heap;
 mod hooks;

@@ -172,6 +172,15 @@ impl From<AllocationError> for Refusal {
     }
 }
 
+/// The calling thread is about to allocate or free a block. Returns where the program does it.
+fn begin(returns_to: usize) -> usize {
+    let Some(current) = Current::get() else {
+        return returns_to;
+    };
+    crate::accesses::before_heap_changes(current);
+    crate::operations::place_in_program(returns_to)
+}
+
 /// The calling thread has allocated or freed a block.
 fn note(block: usize, size: usize, kind: AccessKind, returns_to: usize) {
     // Before `main` there is nobody else.
@@ -203,6 +212,7 @@ fn allocate(
     unchecked: impl FnOnce() -> *mut c_void,
 ) -> *mut c_void {
     let of_program = || {
+        let returns_to = begin(returns_to);
         let block = heap().allocate(owner(), size, alignment, zeroed, returns_to);
         if let Ok(block) = block {
             note(block, size, AccessKind::Allocation, returns_to);
@@ -229,6 +239,70 @@ hook! {
     fn valloc(size: usize) -> *mut c_void = of_pages;
     fn pvalloc(size: usize) -> *mut c_void = of_whole_pages;
     fn malloc_usable_size(block: *mut c_void) -> usize = usable_size;
+}
+
+// `new` and `delete`, with all that they can be given. They would call `malloc` and `free`, from a library: where the program
+// calls them says more.
+hook! {
+    fn _Znwm(size: usize) -> *mut c_void = of_size;
+    fn _Znam(size: usize) -> *mut c_void = of_size;
+    fn _ZnwmRKSt9nothrow_t(size: usize, tag: *const c_void) -> *mut c_void = of_size_tagged;
+    fn _ZnamRKSt9nothrow_t(size: usize, tag: *const c_void) -> *mut c_void = of_size_tagged;
+    fn _ZnwmSt11align_val_t(size: usize, alignment: usize) -> *mut c_void = of_size_aligned;
+    fn _ZnamSt11align_val_t(size: usize, alignment: usize) -> *mut c_void = of_size_aligned;
+    fn _ZnwmSt11align_val_tRKSt9nothrow_t(size: usize, alignment: usize, tag: *const c_void) -> *mut c_void = of_size_aligned_tagged;
+    fn _ZnamSt11align_val_tRKSt9nothrow_t(size: usize, alignment: usize, tag: *const c_void) -> *mut c_void = of_size_aligned_tagged;
+    fn _ZdlPv(block: *mut c_void) = freed;
+    fn _ZdaPv(block: *mut c_void) = freed;
+    fn _ZdlPvm(block: *mut c_void, size: usize) = freed_with_size;
+    fn _ZdaPvm(block: *mut c_void, size: usize) = freed_with_size;
+    fn _ZdlPvSt11align_val_t(block: *mut c_void, alignment: usize) = freed_with_size;
+    fn _ZdaPvSt11align_val_t(block: *mut c_void, alignment: usize) = freed_with_size;
+    fn _ZdlPvmSt11align_val_t(block: *mut c_void, size: usize, alignment: usize) = freed_with_both;
+    fn _ZdaPvmSt11align_val_t(block: *mut c_void, size: usize, alignment: usize) = freed_with_both;
+}
+
+unsafe extern "C" fn of_size_tagged(
+    size: usize,
+    _tag: *const c_void,
+    returns_to: usize,
+) -> *mut c_void {
+    // SAFETY: it has no preconditions.
+    unsafe { of_size(size, returns_to) }
+}
+
+unsafe extern "C" fn of_size_aligned(
+    size: usize,
+    alignment: usize,
+    returns_to: usize,
+) -> *mut c_void {
+    // SAFETY: it has no preconditions.
+    unsafe { aligned(alignment, size, returns_to) }
+}
+
+unsafe extern "C" fn of_size_aligned_tagged(
+    size: usize,
+    alignment: usize,
+    _tag: *const c_void,
+    returns_to: usize,
+) -> *mut c_void {
+    // SAFETY: it has no preconditions.
+    unsafe { aligned(alignment, size, returns_to) }
+}
+
+unsafe extern "C" fn freed_with_size(block: *mut c_void, _size: usize, returns_to: usize) {
+    // SAFETY: the promise of the caller.
+    unsafe { freed(block, returns_to) };
+}
+
+unsafe extern "C" fn freed_with_both(
+    block: *mut c_void,
+    _size: usize,
+    _alignment: usize,
+    returns_to: usize,
+) {
+    // SAFETY: the promise of the caller.
+    unsafe { freed(block, returns_to) };
 }
 
 const PAGE: usize = 4096;
@@ -269,6 +343,7 @@ unsafe extern "C" fn resized(block: *mut c_void, size: usize, returns_to: usize)
         return unsafe { of_size(size, returns_to) };
     }
     let of_program = || {
+        let returns_to = begin(returns_to);
         let mut heap = heap();
         if heap.contains(block.addr()) {
             let old = heap.usable_size(block.addr()).unwrap_or(0);
@@ -313,6 +388,7 @@ unsafe extern "C" fn freed(block: *mut c_void, returns_to: usize) {
         return;
     }
     let of_program = || {
+        let returns_to = begin(returns_to);
         let mut heap = heap();
         // What is not in the heap was allocated before there was one: the next execution has it again.
         if heap.contains(block.addr()) {

@@ -1,6 +1,8 @@
 //! How a hook performs an operation.
 
 use std::cell::UnsafeCell;
+use std::ffi::{c_int, c_void};
+use std::ops::Range;
 
 use fencepost_memory::Address;
 use fencepost_runtime::{Current, LocationRef};
@@ -35,7 +37,62 @@ pub(crate) fn begin(returns_to: usize) -> (Current, LocationRef) {
         current.abandon();
     }
     accesses::hand_over(current);
-    (current, state().location(returns_to))
+    let place = place_in_program(returns_to);
+    (current, state().location(place))
+}
+
+/// Where the program itself is in a call that returns there: a library may have called the function on its behalf.
+#[inline]
+pub(crate) fn place_in_program(returns_to: usize) -> usize {
+    let is_in_program = state().code.contains(&returns_to);
+    match is_in_program {
+        true => returns_to,
+        false => find_program(returns_to),
+    }
+}
+
+/// How many calls of libraries are looked through.
+const DEEPEST: usize = 64;
+
+/// What looks for a call of the program.
+struct Search {
+    code: Range<usize>,
+    found: Option<usize>,
+    count: usize,
+}
+
+#[cold]
+fn find_program(returns_to: usize) -> usize {
+    type Context = c_void;
+    unsafe extern "C" {
+        fn _Unwind_Backtrace(
+            visit: extern "C" fn(*mut Context, *mut c_void) -> c_int,
+            search: *mut c_void,
+        ) -> c_int;
+        fn _Unwind_GetIP(context: *mut Context) -> usize;
+    }
+    extern "C" fn visit(context: *mut Context, search: *mut c_void) -> c_int {
+        const GO_ON: c_int = 0;
+        const END: c_int = 4;
+        // SAFETY: the search is the one below, and the context that of the unwinder.
+        let (search, address) = unsafe { (&mut *search.cast::<Search>(), _Unwind_GetIP(context)) };
+        search.count += 1;
+        if search.code.contains(&address) {
+            search.found = Some(address);
+        }
+        match search.found.is_some() || search.count > DEEPEST {
+            true => END,
+            false => GO_ON,
+        }
+    }
+    let mut search = Search {
+        code: state().code.clone(),
+        found: None,
+        count: 0,
+    };
+    // SAFETY: the callback has this type, and the search outlives the call.
+    unsafe { _Unwind_Backtrace(visit, (&raw mut search).cast()) };
+    search.found.unwrap_or(returns_to)
 }
 
 /// The object at an address that is no atomic variable.
@@ -88,7 +145,10 @@ fn known_at(
     drop(state);
     let has_sign = has_sign(kind);
     let name = || name_of(address, size.into());
-    let object = current.object_in_memory(address, kind, value(has_sign), name, location);
+    let place = (address, size);
+    // SAFETY: the memory of the program stays mapped: its heap gives nothing back while an execution runs, and the
+    // program has just shown that the address is mapped.
+    let object = unsafe { current.object_in_memory(place, kind, value(has_sign), name, location) };
     let known = Known {
         execution,
         object,

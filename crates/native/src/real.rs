@@ -92,6 +92,11 @@ real! {
     fn sched_yield() -> c_int;
     fn write(descriptor: c_int, bytes: *const c_void, length: usize) -> isize;
     fn malloc_usable_size(block: *mut c_void) -> usize;
+    fn __cxa_atexit(
+        handler: unsafe extern "C" fn(*mut c_void),
+        argument: *mut c_void,
+        object: *mut c_void,
+    ) -> c_int;
     fn exit(status: c_int);
     fn abort();
     fn __assert_fail(

@@ -16,7 +16,7 @@ use crate::output::Output;
 use crate::real::{self, Main};
 use crate::state::{self, Program, State};
 use crate::symbols::Symbols;
-use crate::{accesses, memory, threads, world};
+use crate::{accesses, exit, memory, threads, world};
 
 /// The variable that asks for a check: `text` or `json`.
 pub(crate) const REQUEST: &str = "FENCEPOST_NATIVE";
@@ -66,9 +66,15 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     memory::seal();
     let image = Image::capture(|path| !is_of_program(path));
     let symbols = Symbols::default();
+    let executable = image.objects().first();
+    let loaded = executable.map_or(&[][..], |object| &object.loaded);
+    let start = loaded.iter().map(|range| range.start).min();
+    let end = loaded.iter().map(|range| range.end).max();
+    let code = start.unwrap_or(0)..end.unwrap_or(0);
     let location = LocationRef::leaked(SourceLocation::new("main", 0, 0));
     state::install(State {
         symbols,
+        code,
         program,
         execution: 0,
         layout: Layout::of_this_process(),
@@ -148,6 +154,7 @@ fn exit_process(code: c_int) -> ! {
 /// One execution: the function of its first thread.
 fn run_execution() {
     accesses::forget();
+    exit::begin_execution();
     memory::heap().begin_execution();
     {
         let mut state = state::state();

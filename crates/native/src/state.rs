@@ -5,6 +5,7 @@
 
 use std::cell::{RefCell, RefMut};
 use std::ffi::{c_char, c_int};
+use std::ops::Range;
 
 use fencepost_memory::{Address, ThreadId};
 use fencepost_runtime::{LocationRef, SourceLocation};
@@ -59,6 +60,8 @@ pub(crate) struct State {
     /// The thread pointer of the OS thread that was about to call `main`.
     pub(crate) first_base: usize,
     pub(crate) symbols: Symbols,
+    /// The addresses of the executable: its code is what the user has written.
+    pub(crate) code: Range<usize>,
     /// Where `main` is.
     pub(crate) main_location: LocationRef,
 }

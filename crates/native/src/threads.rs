@@ -1,20 +1,18 @@
 //! The threads of the program.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
 
 use fencepost_explore::Intent;
 use fencepost_memory::ThreadId;
-use fencepost_runtime::{
-    Current, FailureKind, LocationRef, Outcomes, ProgramError, SpawnOptions, Step,
-};
+use fencepost_runtime::{Current, LocationRef, Outcomes, ProgramError, SpawnOptions, Step};
 
 use crate::blocks::Block;
 use crate::hooks::hook;
 use crate::real::{self, Start};
 use crate::state::state;
 use crate::world::{Call, outside};
-use crate::{accesses, failures, operations};
+use crate::{accesses, operations};
 
 /// A thread of an execution.
 pub(crate) struct Thread {
@@ -30,6 +28,10 @@ pub(crate) struct Thread {
     result: usize,
     /// Whether nobody can join it: it was joined, or is detached.
     is_gone: bool,
+}
+
+unsafe extern "C" {
+    static mut __libc_single_threaded: c_char;
 }
 
 /// The size of the stack of a thread of the program, unless it asks for another one.
@@ -59,7 +61,7 @@ fn prepare_block(thread: ThreadId) -> std::io::Result<()> {
 }
 
 /// Begins a thread in this execution.
-fn begin(thread: ThreadId, call: *mut Call) {
+fn begin(thread: ThreadId) {
     let mut state = state();
     let (execution, handle) = (state.execution, state.blocks[thread.index()].handle);
     while state.threads.len() <= thread.index() {
@@ -72,40 +74,34 @@ fn begin(thread: ThreadId, call: *mut Call) {
             is_gone: false,
         });
     }
-    let end = call.addr();
     state.threads[thread.index()] = Thread {
         execution,
         handle,
-        call,
-        stack: end.saturating_sub(STACK_SIZE)..end,
+        call: std::ptr::null_mut(),
+        stack: 0..0,
         result: 0,
         is_gone: false,
     };
 }
 
 /// Runs a function of the program as the calling coroutine. Returns what it returns.
-fn run(current: Current, function: *const (), arguments: [usize; 3]) -> usize {
+pub(crate) fn run(current: Current, function: *const (), arguments: [usize; 3]) -> usize {
     let thread = current.thread();
     let block = state().blocks[thread.index()].base;
     let mut call = Call::new(function, arguments, block);
-    {
-        let call = &raw mut call;
-        match state().threads.get_mut(thread.index()) {
-            Some(known) if known.call.is_null() && known.execution != 0 => {
-                known.call = call;
-                let end = call.addr();
-                known.stack = end.saturating_sub(STACK_SIZE)..end;
-            }
-            _ => {}
-        }
-    }
+    let outer = {
+        let known = &mut state().threads[thread.index()];
+        let end = (&raw const call).addr();
+        known.stack = end.saturating_sub(STACK_SIZE)..end;
+        std::mem::replace(&mut known.call, &raw mut call)
+    };
     // SAFETY: whoever created the thread has the function from the program, with such parameters. The block is that of
     // this thread only, and was prepared. The call does not move. What is given up is the program's.
     let result = unsafe { call.run() };
     accesses::hand_over(current);
     let mut state = state();
     state.threads[thread.index()].result = result;
-    state.threads[thread.index()].call = std::ptr::null_mut();
+    state.threads[thread.index()].call = outer;
     result
 }
 
@@ -117,23 +113,14 @@ pub(crate) fn run_main() {
     if let Err(error) = prepare_block(ThreadId(0)) {
         no_thread(current, &error);
     }
-    begin(ThreadId(0), std::ptr::null_mut());
+    begin(ThreadId(0));
     let arguments = [
         program.argc as usize,
         program.argv.expose_provenance(),
         program.envp.expose_provenance(),
     ];
     let result = run(current, program.main as *const (), arguments);
-    end_program(result as c_int);
-}
-
-/// The program ends with this status.
-fn end_program(status: c_int) {
-    if status != 0 {
-        let location = state().main_location;
-        let kind = FailureKind::ExitStatus(status);
-        failures::fail(kind, String::new(), Some(location.into()));
-    }
+    crate::exit::end_program(current, result as c_int);
 }
 
 /// There is no room for another thread.
@@ -166,7 +153,6 @@ hook! {
     fn sched_yield() -> c_int = yield_now;
     fn pthread_yield() -> c_int = yield_now;
     fn thrd_yield() = yield_now_c11;
-    fn exit(status: c_int) = exit_program;
 }
 
 unsafe extern "C" fn create(
@@ -189,7 +175,10 @@ unsafe extern "C" fn create(
         if let Err(error) = prepare_block(thread) {
             no_thread(current, &error);
         }
-        begin(thread, std::ptr::null_mut());
+        begin(thread);
+        // The C library would say so: programs leave out atomic operations as long as there is one thread.
+        // SAFETY: no code of the program runs.
+        unsafe { (&raw mut __libc_single_threaded).write(0) };
         let known = state().blocks[thread.index()].handle;
         // SAFETY: the program has passed the place.
         unsafe { handle.write(known) };
@@ -301,14 +290,4 @@ unsafe extern "C" fn yield_now(returns_to: usize) -> c_int {
 unsafe extern "C" fn yield_now_c11(returns_to: usize) {
     // SAFETY: it has no preconditions.
     unsafe { yield_now(returns_to) };
-}
-
-unsafe extern "C" fn exit_program(status: c_int, returns_to: usize) {
-    let checked = || {
-        let (current, _) = operations::begin(returns_to);
-        end_program(status);
-        end(current, 0)
-    };
-    // SAFETY: the argument is passed on.
-    outside(checked, || unsafe { real::exit(status) });
 }

@@ -199,7 +199,9 @@ fn refuse(what: &'static str, returns_to: usize) {
     let checked = || {
         let (current, location) = begin(returns_to);
         current.fail(ProgramError::Misuse {
-            message: format!("the program leaves a {what} open (__VERIFIER_nondet): that cannot be checked"),
+            message: format!(
+                "the program leaves a {what} open (__VERIFIER_nondet): that cannot be checked"
+            ),
             location: Some(location.into()),
         })
     };
@@ -276,7 +278,15 @@ mod tests {
     fn bounds_are_a_range_that_is_not_too_large() {
         assert_eq!(parse("0..=3"), Some((0, 3)));
         assert_eq!(parse(" -2 ..= 2"), Some((-2, 2)));
-        for wrong in ["", "3", "0..3", "3..=0", "a..=b", "0..=1048576", "-9223372036854775808..=9223372036854775807"] {
+        for wrong in [
+            "",
+            "3",
+            "0..3",
+            "3..=0",
+            "a..=b",
+            "0..=1048576",
+            "-9223372036854775808..=9223372036854775807",
+        ] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
         assert_eq!(parse("1..=1048576"), Some((1, 1_048_576)));

@@ -50,6 +50,25 @@ pub(crate) fn home() -> usize {
     home
 }
 
+/// Makes a block one of the program, for threads that the OS thread with the block `home` runs.
+///
+/// # Safety
+/// The block must be one whose thread does not run.
+unsafe fn set_home_of(block: usize, home: usize) {
+    let offset: isize;
+    // SAFETY: it reads a constant of the process.
+    unsafe {
+        asm!(
+            "mov {offset}, qword ptr [rip + fencepost_native_home@GOTTPOFF]",
+            offset = out(reg) offset,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    let place = std::ptr::with_exposed_provenance_mut::<usize>(block.wrapping_add_signed(offset));
+    // SAFETY: the word of the block belongs to this module, and the block is in no use.
+    unsafe { place.write(home) };
+}
+
 /// Makes the current block one of the program.
 pub(crate) fn set_home(home: usize) {
     // SAFETY: it writes the word that belongs to this module.
@@ -154,6 +173,9 @@ impl Call {
     #[inline(never)]
     pub(crate) unsafe fn run(&mut self) -> usize {
         self.home = thread_pointer();
+        // Checks run executions on several OS threads, one after the other.
+        // SAFETY: the block is that of this thread of the program, which does not run yet.
+        unsafe { set_home_of(self.block, self.home) };
         // SAFETY: the promise of the caller. The assembly keeps what a function has to keep.
         unsafe { enter(self) }
     }

@@ -11,7 +11,9 @@
 //! stores, so it is the same in every execution and in another process.
 //!
 //! Memory is the table of object states, since a variable may have been dropped when a store to it
-//! is committed. A variable takes the committed value when it is used next.
+//! is committed. A variable takes the committed value when it is used next; one at an address of the program's memory
+//! takes it at once, since the program may read it without an operation.
+#![allow(unsafe_code)] // It writes to the memory of the program.
 
 use fencepost_explore::{Effect, Intent, ThreadStatus, Touch, TouchKind};
 use fencepost_memory::{Access, Address, Operation, ThreadId};
@@ -365,7 +367,8 @@ impl Execution {
         let after = if is_void { before } else { value };
         self.set_state(object, after);
         if !is_void {
-            self.set_stale(object, true);
+            let is_in_memory = self.write_to_memory(object, after);
+            self.set_stale(object, !is_in_memory);
             if self.races.are_tracked() {
                 self.races.commit(thread, object, &released);
             }
@@ -384,6 +387,19 @@ impl Execution {
             value: Some(value),
             location,
         });
+    }
+
+    /// Writes a committed value to the memory of the program, if the object is there: plain accesses may read it.
+    fn write_to_memory(&self, object: Address, value: u64) -> bool {
+        let Some((address, size)) = self.objects.place(object) else {
+            return false;
+        };
+        let bytes = value.to_le_bytes();
+        let place = std::ptr::with_exposed_provenance_mut::<u8>(address);
+        let size = usize::from(size).min(bytes.len());
+        // SAFETY: who has created the object promises that the memory is there.
+        unsafe { place.copy_from_nonoverlapping(bytes.as_ptr(), size) };
+        true
     }
 
     fn set_stale(&mut self, object: Address, is_stale: bool) {

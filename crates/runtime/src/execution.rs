@@ -68,6 +68,8 @@ pub(crate) struct Objects {
     states: Vec<u64>,
     /// By creator.
     created: Vec<CreationCounts>,
+    /// Where objects are in the memory of the program, if they are at addresses of it: the address and the size.
+    places: Vec<(usize, u8)>,
     /// What belongs to raw pointers that a front end made from its types, by their addresses.
     pub(crate) by_pointer: FxHashMap<usize, Arc<dyn Any + Send + Sync>>,
 }
@@ -84,6 +86,21 @@ impl Objects {
             Some(known) => *known = state,
             None => self.add_state(object, state),
         }
+    }
+
+    /// Remembers where an object is in the memory of the program.
+    #[cold]
+    fn set_place(&mut self, object: Address, address: usize, size: u8) {
+        if self.places.len() <= object.index() {
+            self.places.resize(object.index() + 1, (0, 0));
+        }
+        self.places[object.index()] = (address, size);
+    }
+
+    /// Where an object is in the memory of the program, and how large it is, if it is there.
+    pub(crate) fn place(&self, object: Address) -> Option<(usize, u8)> {
+        let place = self.places.get(object.index()).copied()?;
+        (place.1 > 0).then_some(place)
     }
 
     #[cold]
@@ -279,7 +296,7 @@ impl Execution {
     /// The object at an address of the program's memory. It is the same in all executions.
     pub(crate) fn object_in_memory(
         &mut self,
-        address: usize,
+        (address, size): (usize, u8),
         kind: &'static str,
         name: impl FnOnce() -> String,
         location: LocationRef,
@@ -292,7 +309,9 @@ impl Execution {
                 self.names.static_creator(address, name)
             }
         };
-        self.names.object(creator, 0, kind, location)
+        let object = self.names.object(creator, 0, kind, location);
+        self.objects.set_place(object, address, size);
+        object
     }
 
     #[cold]

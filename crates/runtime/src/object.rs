@@ -1,5 +1,6 @@
 //! Objects: what operations are performed on. An object has an address, and belongs to one
 //! execution.
+#![allow(unsafe_code)] // Objects can be at addresses of the program's memory.
 
 use std::sync::Arc;
 
@@ -139,17 +140,22 @@ impl Current {
     /// The object at an address of the program's memory, for programs whose memory is the same in each
     /// execution. Such objects have no [`Object`]: whoever calls this remembers it for the execution.
     ///
-    /// `state` is its state now. `name` is called once, and leaked.
-    pub fn object_in_memory(
+    /// `size` is that of an atomic variable in bytes, and 0 for other objects. `state` is its state now. `name` is called
+    /// once, and leaked.
+    ///
+    /// # Safety
+    /// If `size` is not 0, so many bytes must be mapped there until the end of the execution: if stores are buffered, they
+    /// are written when a store is committed.
+    pub unsafe fn object_in_memory(
         self,
-        address: usize,
+        (address, size): (usize, u8),
         kind: &'static str,
         state: u64,
         name: impl FnOnce() -> String,
         location: LocationRef,
     ) -> Address {
         self.with(|execution| {
-            let object = execution.object_in_memory(address, kind, name, location);
+            let object = execution.object_in_memory((address, size), kind, name, location);
             execution.set_state(object, state);
             if execution.setup.keeps_first_values {
                 let registry = execution.names.registry();

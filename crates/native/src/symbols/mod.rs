@@ -183,6 +183,13 @@ impl Symbols {
     }
 }
 
+/// A type of C++ by the name that its `std::type_info` has.
+pub fn type_name(mangled: &str) -> String {
+    let described = demangle(format!("_ZTS{mangled}").as_bytes());
+    let name = described.strip_prefix("typeinfo name for ");
+    name.map_or_else(|| mangled.to_owned(), str::to_owned)
+}
+
 /// A part of a block of the heap: which block is said by the function that allocated it and the number of the block.
 pub fn heap_name(function: &str, ordinal: usize, offset: usize) -> String {
     match offset {

@@ -22,7 +22,7 @@ pub use shown::{Names, read_source_line};
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use fencepost_memory::{Address, LocationId, ThreadId};
 use rustc_hash::FxHashMap;
