@@ -33,6 +33,7 @@ impl Session {
         let summary = CheckSummary {
             executions: report.executions,
             pruned: report.pruned,
+            borderline: report.borderline,
             steps: report.steps,
             abandoned: report.abandoned,
             problems: report.violations + report.faults,

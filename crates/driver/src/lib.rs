@@ -19,6 +19,7 @@ mod command_line;
 mod compiler;
 mod elf;
 mod error;
+mod headers;
 mod program;
 mod response_file;
 mod run_steps;

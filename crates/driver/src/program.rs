@@ -52,6 +52,8 @@ pub fn build(
     steps::refuse_overwriting(Some(program.output), paths)?;
     let runtime = runtime::find_runtime()?;
     let folder = TemporaryFolder::new()?;
+    let headers = folder.path().join("include");
+    crate::headers::write(&headers)?;
     let is_cxx = inputs.iter().any(|input| input.kind() == Kind::Cxx);
     let mut linked = Vec::new();
     for (index, input) in inputs.iter().enumerate() {
@@ -66,6 +68,8 @@ pub fn build(
         let object = folder.path().join(format!("{index}.o"));
         let mut words = every_stage(&options, false);
         words.extend(["-c".into(), "-o".into(), object.clone().into()]);
+        // After the folders that the user names.
+        words.extend(["-idirafter".into(), headers.clone().into()]);
         let compiler = program.compiler(language)?;
         if let Some(name) = input.language.clone().or(compiler.language) {
             words.extend(["-x".into(), name]);

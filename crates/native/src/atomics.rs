@@ -15,7 +15,7 @@ use crate::world::outside;
 
 /// The memory of an atomic variable.
 #[derive(Clone, Copy)]
-struct Memory<W> {
+pub(crate) struct Memory<W> {
     place: *mut W,
     /// Where the operation returns to.
     returns_to: usize,
@@ -24,7 +24,7 @@ struct Memory<W> {
 }
 
 /// An integer that an atomic variable can have.
-trait Word: Copy + PartialEq {
+pub(crate) trait Word: Copy + PartialEq {
     const SIZE: u8 = size_of::<Self>() as u8;
 
     fn state(self, has_sign: bool) -> u64;
@@ -139,7 +139,7 @@ pub(crate) struct AtomicWord {
 /// The word at an address.
 pub(crate) fn word_at(current: Current, address: usize, returns_to: usize) -> AtomicWord {
     let place = std::ptr::with_exposed_provenance_mut(address);
-    let (memory, object) = variable(current, place, returns_to);
+    let (memory, object) = Memory::at(place, current, returns_to);
     let word = AtomicWord { memory, object };
     word.operand().bring_up_to_date(current);
     word
@@ -172,7 +172,7 @@ pub(crate) fn exchange_byte(
     (current, location): (Current, LocationRef),
     returns_to: usize,
 ) {
-    let (memory, object) = variable(current, place, returns_to);
+    let (memory, object) = Memory::at(place, current, returns_to);
     let operand = Operand {
         variable: &memory,
         object,
@@ -211,18 +211,20 @@ fn of_store(ordering: Ordering) -> Ordering {
     }
 }
 
-/// The variable at a place of the program, and its object.
-#[inline(always)] // It is in the way of every operation.
-fn variable<W: Word>(current: Current, place: *mut W, returns_to: usize) -> (Memory<W>, Address) {
-    // SAFETY: the program has passed the place.
-    let value = |has_sign| unsafe { place.read_volatile() }.state(has_sign);
-    let known = variable_at(current, place.addr(), W::SIZE, value);
-    let memory = Memory {
-        place,
-        returns_to,
-        has_sign: known.has_sign,
-    };
-    (memory, known.object)
+impl<W: Word> Memory<W> {
+    /// A variable of the program, and its object.
+    #[inline(always)] // It is in the way of every operation.
+    pub(crate) fn at(place: *mut W, current: Current, returns_to: usize) -> (Self, Address) {
+        // SAFETY: the program has passed the place.
+        let value = |has_sign| unsafe { place.read_volatile() }.state(has_sign);
+        let known = variable_at(current, place.addr(), W::SIZE, value);
+        let memory = Memory {
+            place,
+            returns_to,
+            has_sign: known.has_sign,
+        };
+        (memory, known.object)
+    }
 }
 
 /// Performs an operation on a variable of the program.
@@ -232,7 +234,7 @@ fn perform<W: Word, R>(
     operation: impl FnOnce(Operand<'_, Memory<W>>, Current, LocationRef) -> R,
 ) -> R {
     let (current, location) = begin(returns_to);
-    let (memory, object) = variable(current, place, returns_to);
+    let (memory, object) = Memory::at(place, current, returns_to);
     let operand = Operand {
         variable: &memory,
         object,

@@ -21,6 +21,7 @@ pub mod atomics;
 mod blocks;
 #[cfg(test)]
 mod compiled;
+pub mod double;
 pub mod failures;
 pub mod heap;
 mod hooks;

@@ -137,7 +137,6 @@ pub(crate) fn variable_at(
         let scalar = variable.and_then(|variable| variable.scalar);
         atomic_kind(size, scalar.map(|scalar| scalar.kind))
     };
-    let name = || name_of(address, size.into());
     known_at(current, (address, size), kind, value, name)
 }
 
@@ -164,7 +163,6 @@ fn known_at(
     let location = state.main_location;
     drop(state);
     let has_sign = has_sign(kind);
-    let name = || name_of(address, size.into());
     let place = (address, size);
     // SAFETY: the memory of the program stays mapped: its heap gives nothing back while an execution runs, and the
     // program has just shown that the address is mapped.

@@ -402,7 +402,7 @@ unsafe extern "C" fn yield_now(returns_to: usize) -> c_int {
 /// Lets other threads run.
 pub(crate) fn yield_here(returns_to: usize) {
     let (current, location) = operations::begin(returns_to);
-    current.operation(Intent::SpinHint, Outcomes::One, location, |_| ());
+    current.plain_operation(Intent::SpinHint, Outcomes::One, location, |_| ());
 }
 
 unsafe extern "C" fn yield_now_c11(returns_to: usize) {

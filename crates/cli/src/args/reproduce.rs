@@ -16,7 +16,7 @@ pub enum ReproduceCommand {
 
     /// Table 1 of BSS (Burnim, Sen and Stergiou, 2010): random executions
     #[command(
-        after_help = "Examples:\n  fencepost reproduce bss\n  fencepost reproduce bss --seed 7 --json"
+        after_help = "Examples:\n  fencepost reproduce bss\n  fencepost reproduce bss --seed 7 --json\n  fencepost reproduce bss --c"
     )]
     Bss(BssArguments),
 
@@ -104,6 +104,10 @@ pub struct BssArguments {
     /// Seed the random scheduler with N
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+
+    /// Measure the same programs in C too, compiled by the compiler of CC, or the first in PATH
+    #[arg(long)]
+    pub c: bool,
 
     #[command(flatten)]
     pub result: ResultArguments,

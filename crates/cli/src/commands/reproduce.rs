@@ -39,6 +39,7 @@ pub fn run(command: &ReproduceCommand, is_quiet: bool) -> Result<u8, Failure> {
             let options = bss::Options {
                 executions: arguments.executions,
                 seed: arguments.seed,
+                with_c: arguments.c,
             };
             bss::reproduce(&options, &mut output)
         }

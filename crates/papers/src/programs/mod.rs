@@ -12,6 +12,8 @@
 //! [`EXAMPLES`] lists them.
 
 pub mod bakery;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod c;
 pub mod dekker;
 pub mod harris;
 pub mod idle_consumer;

@@ -36,6 +36,8 @@ pub struct Options {
     pub executions: u64,
     /// The seed of the random scheduler.
     pub seed: u64,
+    /// Whether the programs in C are measured too.
+    pub with_c: bool,
 }
 
 /// Reproduces the table.
@@ -47,8 +49,17 @@ pub fn reproduce(options: &Options, output: &mut Output<'_>) -> Result<Compariso
         output.console.announce(example.name);
         let measured = measure(example, options);
         compare(example, line, &measured, &mut comparison);
-        output.row(|| json(example, line, &measured))?;
+        output.row(|| json(example, line, &measured, "rust"))?;
         table.rows.push(cells(example, line, &measured));
+        if options.with_c {
+            output.console.announce(&format!("{} in C", example.name));
+            let measured = measure_c(example, options)?;
+            compare(example, line, &measured, &mut comparison);
+            output.row(|| json(example, line, &measured, "c"))?;
+            let mut cells = cells(example, line, &measured);
+            cells[0] = "  in C".to_owned();
+            table.rows.push(cells);
+        }
     }
     if !output.is_json {
         let title = format!(
@@ -99,6 +110,43 @@ fn measure(example: &Example, options: &Options) -> Measured {
     }
 }
 
+/// Measures the program in C.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn measure_c(example: &Example, options: &Options) -> Result<Measured, ReproduceError> {
+    use crate::programs::c::{CError, Compilation, Compiled};
+
+    let error = |error: CError| ReproduceError::BadInput(format!("error: {error}"));
+    let program = Compiled::new(example, Version::Original, Compilation::default()).map_err(error)?;
+    let started = Instant::now();
+    let (executions, seed) = (options.executions.to_string(), options.seed.to_string());
+    let settings = [
+        ("STRATEGY", "random"),
+        ("EXECUTIONS", &executions),
+        ("SEED", &seed),
+        ("CONTINUE_AFTER_FAILURE", "on"),
+    ];
+    let [tso, pso] = [Target::X86, Target::Pso].map(|target| program.check(target, &settings));
+    let (tso, pso) = (tso.map_err(error)?, pso.map_err(error)?);
+    Ok(Measured {
+        steps: tso.steps as f64 / tso.executions.max(1) as f64,
+        tso: Violations {
+            executions: tso.borderline,
+            distinct: tso.distinct,
+        },
+        pso: Violations {
+            executions: pso.borderline,
+            distinct: pso.distinct,
+        },
+        time: started.elapsed(),
+    })
+}
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+fn measure_c(_: &Example, _: &Options) -> Result<Measured, ReproduceError> {
+    let message = "error: C programs can be checked on Linux on x86-64 only";
+    Err(ReproduceError::BadInput(message.to_owned()))
+}
+
 /// A violation that the paper rules out is a contradiction; one that the sample missed is not.
 fn compare(example: &Example, line: &BssLine, measured: &Measured, comparison: &mut Comparison) {
     for (model, found, paper) in [
@@ -137,7 +185,12 @@ fn cells(example: &Example, line: &BssLine, measured: &Measured) -> Vec<String> 
     cells
 }
 
-fn json(example: &Example, line: &BssLine, measured: &Measured) -> serde_json::Value {
+fn json(
+    example: &Example,
+    line: &BssLine,
+    measured: &Measured,
+    language: &str,
+) -> serde_json::Value {
     let ours =
         |found: &Violations| json!({"executions": found.executions, "distinct": found.distinct});
     let paper =
@@ -146,6 +199,7 @@ fn json(example: &Example, line: &BssLine, measured: &Measured) -> serde_json::V
         "schema": "fencepost-bss/1",
         "type": "row",
         "program": example.name,
+        "language": language,
         "steps": measured.steps,
         "tso": ours(&measured.tso),
         "pso": ours(&measured.pso),

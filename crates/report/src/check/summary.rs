@@ -12,6 +12,8 @@ pub struct CheckSummary {
     pub executions: u64,
     /// Of these, the executions that an assumption of the program has ended.
     pub pruned: u64,
+    /// Executions with a store-buffer violation.
+    pub borderline: u64,
     /// Steps of all executions. A common prefix counts once.
     pub steps: u64,
     /// Executions that were started and abandoned, because others cover them or a bound excludes

@@ -332,6 +332,9 @@ pub struct SummaryObject {
     /// The number of these that an assumption of the program has ended; absent if there are none.
     #[serde(skip_serializing_if = "is_zero")]
     pub pruned: u64,
+    /// The number of executions with a store-buffer violation; absent if there are none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub borderline: u64,
     /// The steps of all executions.
     pub steps: u64,
     /// The number of executions that were abandoned early.
@@ -379,6 +382,7 @@ impl SummaryObject {
             pso_locked: pso_locked(&target.model),
             executions: summary.executions,
             pruned: summary.pruned,
+            borderline: summary.borderline,
             steps: summary.steps,
             abandoned: summary.abandoned,
             problems: summary.problems,
