@@ -8,7 +8,7 @@
 //! 2. [`world`]: what separates the program from Fencepost. `blocks`: thread-local storage of the program's threads.
 //! 3. `hooks`: what each function that the program calls begins with. `operations`: how it performs an operation.
 //! 4. [`atomics`], `accesses` (of plain memory), [`threads`], [`locks`]: the functions.
-//! 5. [`heap`], [`memory`] (the functions of the heap), [`image`] (global variables), `objects`.
+//! 5. [`heap`], [`memory`] (the functions of the heap), [`image`] (global variables), `objects`, `leaks`.
 //! 6. [`output`]: what the program prints. [`failures`]: how it fails.
 //! 7. [`symbols`]: source lines and names of variables. `names`: those of all memory.
 //! 8. `real`: the functions of the C library that have look-alikes here.
@@ -24,6 +24,7 @@ pub mod failures;
 pub mod heap;
 mod hooks;
 pub mod image;
+mod leaks;
 pub mod memory;
 mod names;
 pub mod objects;

@@ -16,7 +16,7 @@ use crate::output::Output;
 use crate::real::{self, Main};
 use crate::state::{self, Program, State};
 use crate::symbols::Symbols;
-use crate::{accesses, memory, threads, world};
+use crate::{accesses, leaks, memory, threads, world};
 
 /// The variable that asks for a check: `text` or `json`.
 pub(crate) const REQUEST: &str = "FENCEPOST_NATIVE";
@@ -77,6 +77,8 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         objects: FxHashMap::default(),
         locations: FxHashMap::default(),
         main_location: location,
+        has_exited: false,
+        has_first_left: false,
         image,
         output: Output::capture(),
         first_base: world::thread_pointer(),
@@ -91,6 +93,7 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     let code = ForeignCode {
         leave: world::leave_interrupted,
         location: |instruction| state::state().location(instruction + 1),
+        leaked_blocks: leaks::leaked_blocks,
     };
     code.register();
     let is_json = std::env::var_os(REQUEST).is_some_and(|format| format == "json");

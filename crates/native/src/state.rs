@@ -61,6 +61,10 @@ pub(crate) struct State {
     pub(crate) symbols: Symbols,
     /// Where `main` is.
     pub(crate) main_location: LocationRef,
+    /// Whether a thread of this execution has called `exit`.
+    pub(crate) has_exited: bool,
+    /// Whether the first thread of this execution has called `pthread_exit`.
+    pub(crate) has_first_left: bool,
 }
 
 struct Shared(RefCell<Option<State>>);
@@ -114,6 +118,12 @@ impl State {
         let location = LocationRef::leaked(location);
         self.locations.insert(returns_to, location);
         location
+    }
+
+    /// Whether a thread of this execution has begun, and has not ended.
+    pub(crate) fn has_running_threads(&self) -> bool {
+        let mut threads = self.threads.iter();
+        threads.any(|thread| thread.execution == self.execution && thread.is_running())
     }
 
     /// The thread with a handle of `pthread_self`.

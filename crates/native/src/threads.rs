@@ -32,6 +32,13 @@ pub(crate) struct Thread {
     is_gone: bool,
 }
 
+impl Thread {
+    /// Whether it has begun and not ended.
+    pub(crate) fn is_running(&self) -> bool {
+        !self.call.is_null()
+    }
+}
+
 /// The size of the stack of a thread of the program, unless it asks for another one.
 pub(crate) const STACK_SIZE: usize = 1 << 20;
 
@@ -123,14 +130,22 @@ pub(crate) fn run_main() {
         program.argv.expose_provenance(),
         program.envp.expose_provenance(),
     ];
+    {
+        let mut state = state();
+        state.has_exited = false;
+        state.has_first_left = false;
+    }
     let result = run(current, program.main as *const (), arguments);
-    end_program(result as c_int);
+    if !std::mem::take(&mut state().has_first_left) {
+        let location = state().main_location;
+        end_program(current, result as c_int, location);
+    }
 }
 
-/// The program ends with this status.
-fn end_program(status: c_int) {
-    if status != 0 {
-        let location = state().main_location;
+/// The program ends with this status. Only the first end counts.
+fn end_program(current: Current, status: c_int, location: LocationRef) {
+    let has_ended = current.end_program();
+    if status != 0 && !has_ended {
         let kind = FailureKind::ExitStatus(status);
         failures::fail(kind, String::new(), Some(location.into()));
     }
@@ -282,6 +297,8 @@ unsafe extern "C" fn detach(handle: libc::pthread_t, _returns_to: usize) -> c_in
 unsafe extern "C" fn exit_thread(result: *mut c_void, _returns_to: usize) {
     let checked = || {
         let current = Current::get().expect("a thread of the program runs in an execution");
+        // Without its first thread, the program runs until its other threads have ended.
+        state().has_first_left |= current.thread() == ThreadId(0);
         end(current, result.expose_provenance())
     };
     // SAFETY: the argument is passed on.
@@ -305,8 +322,11 @@ unsafe extern "C" fn yield_now_c11(returns_to: usize) {
 
 unsafe extern "C" fn exit_program(status: c_int, returns_to: usize) {
     let checked = || {
-        let (current, _) = operations::begin(returns_to);
-        end_program(status);
+        let (current, location) = operations::begin(returns_to);
+        end_program(current, status, location);
+        state().has_exited = true;
+        // The call does not return, and the thread does not end either: a join of it does not return.
+        wait_for(current, current.thread(), location);
         end(current, 0)
     };
     // SAFETY: the argument is passed on.

@@ -33,7 +33,7 @@ enum Hint {
 /// How an execution ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum End<E, R> {
-    /// All threads have finished.
+    /// All threads have finished, or nothing waits for those that are left.
     Complete,
     /// The program failed, or some threads can never finish.
     Fault(Fault<E>),
@@ -332,8 +332,12 @@ impl<P: Program> Run<P> {
         let waiting = self.waiting();
         if waiting.is_empty() {
             End::Complete
-        } else if waiting.iter().any(|w| w.intent == Intent::SpinHint) {
+        } else if self.spin != SpinRule::UntilChange
+            && waiting.iter().any(|w| w.intent == Intent::SpinHint)
+        {
             End::SpinBound
+        } else if self.program.is_over() {
+            End::Complete
         } else {
             End::Fault(Fault::Deadlock(waiting))
         }
@@ -464,7 +468,7 @@ impl<P: Program> Run<P> {
     }
 
     /// Lets a spinning thread continue although nothing has changed, because no other thread is
-    /// enabled.
+    /// enabled. None if no thread spins, or if those that do were let for long enough and nothing waits for them.
     pub(crate) fn force(&mut self) -> Option<Result<(), StopOf<P>>> {
         if self.spin != SpinRule::UntilChange {
             return None;
@@ -484,6 +488,9 @@ impl<P: Program> Run<P> {
         }
         let (repeats, thread) = next?;
         if repeats > self.livelock_after {
+            if self.program.is_over() {
+                return None;
+            }
             return Some(Err(Fault::Livelock(self.waiting()).into()));
         }
         Some(self.take_step(Turn { thread, outcome: 0 }, true))
