@@ -283,6 +283,9 @@ impl FromStr for ReplaySchedule {
     }
 }
 
+/// Where the option goes in a command that ends with the arguments of the program.
+const REPLAY_MARK: &str = "{replay}";
+
 /// How the findings of a session are replayed.
 #[derive(Debug)]
 pub(super) struct Replaying {
@@ -326,7 +329,11 @@ impl Replaying {
     /// The command that replays a schedule by running the test again. None outside of tests.
     pub(super) fn command(&self, schedule: &str) -> Option<String> {
         if let Some(command) = &self.command {
-            return Some(format!("{command} --replay {}", shell_word(schedule)));
+            let replay = format!("--replay {}", shell_word(schedule));
+            return Some(match command.contains(REPLAY_MARK) {
+                true => command.replacen(REPLAY_MARK, &replay, 1),
+                false => format!("{command} {replay}"),
+            });
         }
         let invocation = self.invocation.as_ref()?;
         Some(invocation.command(schedule, self.stride.is_some()))

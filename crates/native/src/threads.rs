@@ -155,7 +155,7 @@ fn end_program(current: Current, status: c_int, location: LocationRef) {
 fn no_thread(current: Current, error: &std::io::Error) -> ! {
     let location = state().main_location;
     current.fail(ProgramError::Misuse {
-        message: format!("cannot make thread-local storage for another thread: {error}"),
+        message: format!("cannot make thread-local storage for another thread: {error}\nhelp: let it create fewer threads"),
         location: Some(location.into()),
     })
 }

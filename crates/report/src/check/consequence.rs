@@ -79,7 +79,10 @@ pub(crate) fn consequence_sentence(consequence: &Consequence, reporter: &Reporte
                 sentence.push_str(&format!(" ({})", obstacle_clause(obstacle)));
             }
             for item in assumptions {
-                sentence.push_str(&format!("\nassumes: {}", assumption(item, reporter.language())));
+                sentence.push_str(&format!(
+                    "\nassumes: {}",
+                    assumption(item, reporter.language())
+                ));
             }
             sentence
         }

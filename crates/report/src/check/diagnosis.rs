@@ -147,6 +147,9 @@ pub(super) fn diagnosis(
         Problem::InfeasibleSchedule { step, mismatch } => {
             bad_use(&mismatch_sentence(*step, mismatch, words), &None)
         }
+        Problem::BadUse { message, location } if words.language() == ProgramLanguage::C => {
+            cannot_check(message, location)
+        }
         Problem::BadUse { message, location } => bad_use(message, location),
         Problem::Unreproduced(failure) => bad_use(&failure.to_string(), &None),
     }
@@ -281,6 +284,22 @@ fn bad_use(message: &str, location: &Option<SourcePosition>) -> Diagnosis {
         marks: one_mark(location, String::new()),
         notes,
         ..Diagnosis::new(first)
+    }
+}
+
+/// What a program in C or C++ does keeps it from being checked. What to do is in the message, or else this.
+fn cannot_check(message: &str, location: &Option<SourcePosition>) -> Diagnosis {
+    let (message, help) = message.split_once("\nhelp: ").unwrap_or((
+        message,
+        "leave it out of the checked program, or replace it for the check",
+    ));
+    let mut diagnosis = bad_use(&format!("cannot check this program: {message}"), location);
+    for mark in &mut diagnosis.marks {
+        mark.label = "here".into();
+    }
+    Diagnosis {
+        help: Some(help.to_owned()),
+        ..diagnosis
     }
 }
 

@@ -217,7 +217,10 @@ fn replay(finding: &CheckFinding) -> String {
     let replays = [Some(&finding.replay), command].into_iter().flatten();
     let replays: Vec<&String> = replays.filter(|replay| !replay.is_empty()).collect();
     // The line that replays usually has the schedule in it.
-    if replays.first().is_none_or(|first| !first.contains(&finding.schedule)) {
+    if replays
+        .first()
+        .is_none_or(|first| !first.contains(&finding.schedule))
+    {
         text.push_str(&titled(Styled(HEADING, "schedule"), &finding.schedule));
     }
     for (title, replay) in ["replay", "    or"].into_iter().zip(replays) {

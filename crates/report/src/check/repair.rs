@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use fencepost_monitor::{FenceGap, PlacedEvent, Repair, StrongerOrdering};
 
-use super::{FenceOrdering, FurtherChecks};
 use super::violation::access;
 use super::words::{Words, list};
+use super::{FenceOrdering, FurtherChecks};
 use crate::names::Naming;
 use crate::source::SourcePosition;
 

@@ -219,7 +219,9 @@ pub(super) fn early_drain(language: ProgramLanguage) -> String {
         ProgramLanguage::Rust => "an `Arc`, a lock or a channel",
         ProgramLanguage::C => "a lock or a condition variable",
     };
-    format!("a store stays in the buffer during an operation on {objects} that drains it in Fencepost")
+    format!(
+        "a store stays in the buffer during an operation on {objects} that drains it in Fencepost"
+    )
 }
 
 /// The name of a gap for scripts.
@@ -398,6 +400,10 @@ pub(super) fn assumption(assumption: &Assumption, language: ProgramLanguage) -> 
 /// The notes of a summary, each a sentence.
 pub(crate) fn notes(summary: &CheckSummary, language: ProgramLanguage) -> Vec<String> {
     let notes = summary.notes.iter();
+    // Plain memory that threads share is checked in C.
+    let is_meant =
+        |item: &&Note| language == ProgramLanguage::Rust || **item != Note::NothingShared;
+    let notes = notes.filter(is_meant);
     notes.map(|item| note(item, language)).collect()
 }
 
@@ -407,11 +413,9 @@ fn note(note: &Note, language: ProgramLanguage) -> String {
         Note::UnusedFence(before) => {
             format!("no operation was executed at {before}: the fence inserted there has no effect")
         }
-        Note::NothingChecked if is_c => "the program used no thread, atomic variable or lock: was every file compiled by \
+        Note::NothingChecked if is_c => {
+            "the program used no thread, atomic variable or lock: was every file compiled by \
              `fencepost cc` or fencepost-cc?"
-            .to_string(),
-        Note::NothingShared if is_c => {
-            "no thread used an atomic variable or a lock: was every file compiled by `fencepost cc` or fencepost-cc?"
                 .to_string()
         }
         Note::NothingChecked => "the program used no thread, atomic or lock of Fencepost: does it \
@@ -436,7 +440,10 @@ fn note(note: &Note, language: ProgramLanguage) -> String {
 
 /// `src/a.rs:1 and src/b.rs:2`, if there are any.
 fn places(positions: &[SourcePosition]) -> Option<String> {
-    let mut places: Vec<String> = positions.iter().map(SourcePosition::file_and_line).collect();
+    let mut places: Vec<String> = positions
+        .iter()
+        .map(SourcePosition::file_and_line)
+        .collect();
     places.dedup();
     (!places.is_empty()).then(|| short_list(&places, MAX_LOOPS))
 }
