@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencepost_explore as explore;
+use fencepost_report::ProgramLanguage;
 use fencepost_report::check::Refusal;
 
 use super::checkpoint::Identity;
@@ -89,6 +90,8 @@ pub struct Checker {
     pub(super) invocation: Option<Invocation>,
     /// The command that runs the check of a program in another language.
     pub(super) command: Option<String>,
+    /// The language of the program.
+    pub(super) language: ProgramLanguage,
 }
 
 impl Default for Checker {
@@ -124,6 +127,7 @@ impl Checker {
             checkpoint_every: Duration::from_secs(60),
             invocation: None,
             command: None,
+            language: ProgramLanguage::Rust,
         }
     }
 
@@ -484,13 +488,13 @@ impl Checker {
     }
 }
 
-/// A program in another language than Rust.
+/// A program in C or C++.
 pub struct ForeignProgram {
     /// Runs its first thread.
     pub program: Checked,
     /// Where that begins.
     pub location: LocationRef,
-    /// The command that runs the check, to which `--replay SCHEDULE` can be added.
+    /// The command that runs the check. `--replay SCHEDULE` is added in place of `{replay}`, or else at the end.
     pub command: String,
 }
 
@@ -515,6 +519,7 @@ impl ForeignProgram {
         checker.settings.workers = 1;
         checker.setup.abandons_threads = true;
         checker.setup.tracks_memory = true;
+        checker.language = ProgramLanguage::C;
         checker.command = Some(self.command);
         checker.setup.keeps_first_values |= checker.replayed.is_some();
         let identity = Identity {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fencepost_memory::{Access, Address, LocationId, Operation, ThreadId};
 use fencepost_report::check::{Action, BarrierOrigin};
-use fencepost_report::{Naming, SourcePosition, Sources};
+use fencepost_report::{Naming, ProgramLanguage, SourcePosition, Sources};
 use rustc_hash::FxHashMap;
 
 use fencepost_runtime::Names;
@@ -28,6 +28,7 @@ pub(super) struct CheckNames<'a> {
     sources: &'a SourceFiles,
     target: fencepost_runtime::Target,
     first_values: &'a FxHashMap<Address, u64>,
+    language: ProgramLanguage,
 }
 
 impl<'a> CheckNames<'a> {
@@ -36,12 +37,14 @@ impl<'a> CheckNames<'a> {
         sources: &'a SourceFiles,
         target: fencepost_runtime::Target,
         first_values: &'a FxHashMap<Address, u64>,
+        language: ProgramLanguage,
     ) -> Self {
         CheckNames {
             names,
             sources,
             target,
             first_values,
+            language,
         }
     }
 
@@ -166,7 +169,7 @@ impl Naming for CheckNames<'_> {
 
     fn location(&self, location: LocationId) -> Option<String> {
         let location = self.names.location(location)?;
-        Some(format!("{}:{}", location.file(), location.line()))
+        Some(source_position(location).file_and_line())
     }
 
     fn position(&self, location: LocationId) -> Option<SourcePosition> {
@@ -198,8 +201,12 @@ impl Naming for CheckNames<'_> {
         self.first_values.get(&address).copied()
     }
 
+    fn language(&self) -> ProgramLanguage {
+        self.language
+    }
+
     fn action(&self, access: &Access) -> String {
-        self.operation_of(access).describe()
+        self.operation_of(access).describe(self.language)
     }
 }
 

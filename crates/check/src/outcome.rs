@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use fencepost_explore::Counterexample;
 use fencepost_memory::Address;
 use fencepost_monitor::ExplainError;
-use fencepost_report::check::{self as report, CheckFinding};
+use fencepost_report::check::{self as report, CheckFinding, Problem};
 use rustc_hash::FxHashMap;
 
 use super::details::Details;
@@ -86,6 +86,18 @@ impl Finding {
     /// The failure, in one line.
     pub fn headline(&self) -> &str {
         &self.shown().headline
+    }
+
+    /// Whether the program cannot be checked because of it: it does what Fencepost does not support, it is not deterministic, or
+    /// the schedule to replay is not one of it.
+    pub fn prevents_check(&self) -> bool {
+        matches!(
+            self.finding().problem,
+            Problem::BadUse { .. }
+                | Problem::NonDeterminism { .. }
+                | Problem::InfeasibleSchedule { .. }
+                | Problem::Unreproduced(_)
+        )
     }
 
     /// The full report, with colours as ANSI escape codes.

@@ -283,8 +283,8 @@ impl FromStr for ReplaySchedule {
     }
 }
 
-/// Where a command has room for the option that replays a schedule, if that is not at its end.
-const REPLAY_PLACE: &str = "{replay}";
+/// Where the option goes in a command that ends with the arguments of the program.
+const REPLAY_MARK: &str = "{replay}";
 
 /// How the findings of a session are replayed.
 #[derive(Debug)]
@@ -329,10 +329,10 @@ impl Replaying {
     /// The command that replays a schedule by running the test again. None outside of tests.
     pub(super) fn command(&self, schedule: &str) -> Option<String> {
         if let Some(command) = &self.command {
-            let option = format!("--replay {}", shell_word(schedule));
-            return Some(match command.contains(REPLAY_PLACE) {
-                true => command.replace(REPLAY_PLACE, &option),
-                false => format!("{command} {option}"),
+            let replay = format!("--replay {}", shell_word(schedule));
+            return Some(match command.contains(REPLAY_MARK) {
+                true => command.replacen(REPLAY_MARK, &replay, 1),
+                false => format!("{command} {replay}"),
             });
         }
         let invocation = self.invocation.as_ref()?;

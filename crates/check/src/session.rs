@@ -129,7 +129,7 @@ impl Session {
         }
         match in_own_thread(|| self.explore()) {
             Ok(report) => report,
-            Err(refusal) => panic!("{refusal}"),
+            Err(refusal) => panic!("{}", refusal.in_language(self.checker.language)),
         }
     }
 
@@ -172,7 +172,7 @@ fn refuse_contradictions(checker: &Checker) {
     if let Some(refusal) =
         replayed.and_then(|replayed| replayed.header.contradiction(&checker.setup))
     {
-        panic!("{refusal}");
+        panic!("{}", refusal.in_language(checker.language));
     }
     let setting = match (checker.confirm, checker.infer_fences) {
         (true, _) => "confirm",
@@ -180,10 +180,12 @@ fn refuse_contradictions(checker: &Checker) {
         (false, false) => return,
     };
     if checker.setup.store_buffers.is_some() {
-        panic!("{}", Refusal::NoViolations { setting });
+        let refusal = Refusal::NoViolations { setting };
+        panic!("{}", refusal.in_language(checker.language));
     }
     if !checker.monitor {
-        panic!("{}", Refusal::NoMonitor { setting });
+        let refusal = Refusal::NoMonitor { setting };
+        panic!("{}", refusal.in_language(checker.language));
     }
 }
 

@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use super::naming::{CheckNames, SourceFiles};
 use super::replaying::Replaying;
 use super::session::Session;
+use fencepost_report::ProgramLanguage;
 use fencepost_runtime::{Names, Registry, Target, ThreadIdSpace};
 
 /// The context in which findings and summaries are rendered.
@@ -23,6 +24,7 @@ pub(super) struct Showing {
     stride: Option<ThreadIdSpace>,
     target: Target,
     model: MemoryModel,
+    language: ProgramLanguage,
     sources: SourceFiles,
     names: OnceLock<Names>,
     /// Settings that tell the user more about a violation.
@@ -59,12 +61,18 @@ impl Showing {
             registry: Arc::clone(&session.registry),
             target: session.checker.setup.target,
             model,
+            language: session.checker.language,
             sources: SourceFiles::new(&session.checker.sources),
             names: OnceLock::new(),
             further: FurtherChecks::default(),
             replaying: Replaying::of(session),
             has_waits: false,
         }
+    }
+
+    /// The language of the program.
+    pub(super) fn language(&self) -> ProgramLanguage {
+        self.language
     }
 
     /// How a schedule is replayed.
@@ -134,7 +142,13 @@ impl Showing {
         first_values: &FxHashMap<Address, u64>,
         show: impl FnOnce(&Reporter<'_>) -> R,
     ) -> R {
-        let names = CheckNames::new(self.names(), &self.sources, self.target, first_values);
+        let names = CheckNames::new(
+            self.names(),
+            &self.sources,
+            self.target,
+            first_values,
+            self.language,
+        );
         let target = ReportTarget::of(self.model);
         show(&Reporter {
             further: self.further,

@@ -274,6 +274,16 @@ pub trait Program {
         true
     }
 
+    /// Whether nothing waits for the threads that are left. They are still run for as long as they can: until they have
+    /// finished or are blocked, or wait in loops for a change that nobody makes. Then the execution is complete, and no
+    /// deadlock or livelock. Once it is over, an execution stays so, and whether it is depends on nothing but the steps
+    /// that its threads have taken.
+    ///
+    /// A process ends when its first thread returns, whatever its other threads wait for.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// Performs the pending operation of a thread with one of its outcomes, and runs the thread to
     /// its next operation. The explorer calls it only if the operation is enabled. What the step
     /// does is added to `performed`.
@@ -289,6 +299,6 @@ pub trait Program {
     ) -> Result<(), Stop<Self::Error, Self::Restart>>;
 
     /// Ends the execution and removes the threads that have not finished. If `is_complete`, all
-    /// have, and the program checks what must hold at the end, such as that nothing was leaked.
+    /// have, or the execution [is over](Self::is_over), and the program checks what must hold at the end, such as that nothing was leaked.
     fn finish(&mut self, is_complete: bool) -> Result<(), Stop<Self::Error, Self::Restart>>;
 }

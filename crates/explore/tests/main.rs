@@ -6,6 +6,7 @@ mod saved;
 
 mod checkpoints;
 mod classes;
+mod endings;
 mod estimates;
 mod model_oracle;
 mod pulses;

@@ -158,6 +158,17 @@ impl Block {
         }
     }
 
+    /// The addresses of the parts: the first one of each, and the one behind it.
+    pub(crate) fn ranges<'a>(
+        &'a self,
+        layout: &'a Layout,
+    ) -> impl Iterator<Item = (usize, usize)> + 'a {
+        layout.parts.iter().map(|&(offset, size)| {
+            let start = self.base.wrapping_add_signed(offset);
+            (start, start + size)
+        })
+    }
+
     /// Puts back what a thread has there when it starts.
     pub(crate) fn reset(&self, layout: &Layout) {
         for (initial, &(offset, _)) in self.initial.iter().zip(&layout.parts) {

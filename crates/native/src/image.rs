@@ -100,6 +100,19 @@ impl Image {
         self.sparse = sparse;
     }
 
+    /// Calls `f` for each range of the memory that is put back, first and last address, without pages of nothing that
+    /// nobody has touched.
+    pub fn for_used(&mut self, mut f: impl FnMut(usize, usize)) {
+        for (address, saved) in &self.dense {
+            f(*address, *address + saved.len());
+        }
+        let sparse = std::mem::take(&mut self.sparse);
+        for range in &sparse {
+            self.for_pages(range, true, |page| f(page, page + PAGE));
+        }
+        self.sparse = sparse;
+    }
+
     /// All loaded objects, skipped ones too.
     pub fn objects(&self) -> &[LoadedObject] {
         &self.objects

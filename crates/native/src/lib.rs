@@ -9,7 +9,7 @@
 //! 3. `hooks`: what each function that the program calls begins with. `operations`: how it performs an operation.
 //! 4. [`atomics`], `accesses` (of plain memory), [`threads`], [`locks`]: the functions.
 //!    [`locals`] and [`leaving`]: what belongs to a thread, and its end. [`time`], [`random`], [`refused`]: other functions.
-//! 5. [`heap`], [`memory`] (the functions of the heap), [`image`] (global variables), `objects`.
+//! 5. [`heap`], [`memory`] (the functions of the heap), [`image`] (global variables), `objects`, `leaks`.
 //! 6. [`output`]: what the program prints. [`failures`]: how it fails.
 //! 7. [`symbols`]: source lines and names of variables. `names`: those of all memory.
 //! 8. `real`: the functions of the C library that have look-alikes here.
@@ -26,6 +26,7 @@ pub mod failures;
 pub mod heap;
 mod hooks;
 pub mod image;
+mod leaks;
 pub mod leaving;
 pub mod locals;
 pub mod locks;

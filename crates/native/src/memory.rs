@@ -165,7 +165,8 @@ impl From<AllocationError> for Refusal {
                 used,
                 limit,
             } => Refusal::Stop(format!(
-                "the program allocates {requested} bytes after {used}, and an execution may have {limit}"
+                "the program allocates {requested} bytes after {used}, and an execution may have {limit}\n\
+                 help: let it allocate less; memory that it frees is not reused in the same execution"
             )),
             error => Refusal::Stop(format!("there is no more memory: {error:?}")),
         }

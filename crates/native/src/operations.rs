@@ -137,6 +137,7 @@ pub(crate) fn variable_at(
         let scalar = variable.and_then(|variable| variable.scalar);
         atomic_kind(size, scalar.map(|scalar| scalar.kind))
     };
+    let name = || name_of(address, size.into());
     known_at(current, (address, size), kind, value, name)
 }
 

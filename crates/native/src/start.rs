@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::io::Write;
 use std::sync::Arc;
 
-use fencepost_check::{Checker, ForeignProgram, Outcome};
+use fencepost_check::{Checker, Finding, ForeignProgram, Outcome};
 use fencepost_report::check::{program_output, program_output_json};
 use fencepost_runtime::{ForeignCode, LocationRef, SourceLocation};
 use rustc_hash::FxHashMap;
@@ -17,7 +17,7 @@ use crate::output::Output;
 use crate::real::{self, Main};
 use crate::state::{self, Program, State};
 use crate::symbols::Symbols;
-use crate::{accesses, locks, memory, threads, world};
+use crate::{accesses, leaks, locks, memory, threads, world};
 
 /// The variable that asks for a check: `text` or `json`.
 pub(crate) const REQUEST: &str = "FENCEPOST_NATIVE";
@@ -86,6 +86,7 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         keys: Keys::default(),
         locations: FxHashMap::default(),
         main_location: location,
+        has_exited: false,
         image,
         output: Output::capture(),
         first_base: world::thread_pointer(),
@@ -100,13 +101,17 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     let code = ForeignCode {
         leave: world::leave_interrupted,
         location: |instruction| state::state().location(instruction + 1),
+        leaked_blocks: leaks::leaked_blocks,
     };
     code.register();
     let is_json = std::env::var_os(REQUEST).is_some_and(|format| format == "json");
-    let checker = Checker::new()
-        .stack_size(threads::STACK_SIZE)
-        .leak_check(false);
-    let outcome = foreign(location).run(&checker);
+    let checker = Checker::new().stack_size(threads::STACK_SIZE);
+    std::panic::set_hook(Box::new(print_refusal));
+    let run = || foreign(location).run(&checker);
+    let Ok(outcome) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) else {
+        // What is wrong has been printed: a setting, or the checkpoint file.
+        exit_process(2);
+    };
     let replayable = outcome.findings().first();
     let replayable = replayable.filter(|finding| !finding.schedule().is_empty());
     let output = replayable.and_then(|finding| {
@@ -126,11 +131,26 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         };
     }
     let _ = stream.flush();
-    exit_process(match outcome {
+    exit_process(match &outcome {
         Outcome::Verified(_) => 0,
+        _ if outcome.findings().iter().any(Finding::prevents_check) => 2,
         Outcome::ProgramError(_) | Outcome::NotStoreBufferSafe(_) => 1,
         _ => 3,
     })
+}
+
+/// Prints why there is no check. Only a bug in Fencepost has a place in its source, shown with `RUST_BACKTRACE`.
+fn print_refusal(panic: &std::panic::PanicHookInfo<'_>) {
+    let payload = panic.payload();
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    eprintln!("error: {}", text.unwrap_or("the check has failed"));
+    if let Some(location) = panic
+        .location()
+        .filter(|_| std::env::var_os("RUST_BACKTRACE").is_some())
+    {
+        eprintln!("  at {location}");
+    }
 }
 
 /// The program, for a check.

@@ -68,6 +68,8 @@ pub(crate) struct State {
     pub(crate) code: Range<usize>,
     /// Where `main` is.
     pub(crate) main_location: LocationRef,
+    /// Whether a thread of this execution has called `exit`.
+    pub(crate) has_exited: bool,
 }
 
 struct Shared(RefCell<Option<State>>);
@@ -121,6 +123,12 @@ impl State {
         let location = LocationRef::leaked(location);
         self.locations.insert(returns_to, location);
         location
+    }
+
+    /// Whether a thread of this execution has begun, and has not ended.
+    pub(crate) fn has_running_threads(&self) -> bool {
+        let mut threads = self.threads.iter();
+        threads.any(|thread| thread.execution == self.execution && thread.is_running())
     }
 
     /// The thread with a handle of `pthread_self`.

@@ -28,8 +28,8 @@ pub(crate) enum Left {
     Returned,
     /// It ends itself, with this result.
     Thread(usize),
-    /// It ends the program, with this status.
-    Program(c_int),
+    /// It ends the program, with this status, here.
+    Program(c_int, LocationRef),
 }
 
 /// A thread of an execution.
@@ -70,6 +70,13 @@ impl Default for Thread {
 
 unsafe extern "C" {
     static mut __libc_single_threaded: c_char;
+}
+
+impl Thread {
+    /// Whether it has begun and not ended.
+    pub(crate) fn is_running(&self) -> bool {
+        !self.call.is_null()
+    }
 }
 
 /// The size of the stack of a thread of the program, unless it asks for another one.
@@ -124,9 +131,12 @@ fn run(current: Current, function: *const (), arguments: [usize; 3]) {
     let left = take_left(thread);
     match left {
         Left::Returned if thread != 0 => end_thread(current, returned),
-        Left::Returned => exit_with(current, returned as c_int),
+        Left::Returned => {
+            let location = state().main_location;
+            exit_with(current, returned as c_int, location);
+        }
         Left::Thread(result) => end_thread(current, result),
-        Left::Program(status) => exit_with(current, status),
+        Left::Program(status, location) => exit_here(current, status, location),
     }
 }
 
@@ -141,16 +151,23 @@ fn end_thread(current: Current, result: usize) {
     locals::drop_variables(current);
     locals::drop_values(current);
     let left = take_left(thread);
-    if let Left::Program(status) = left {
-        exit_with(current, status);
+    if let Left::Program(status, location) = left {
+        exit_here(current, status, location);
     }
 }
 
 /// The calling thread ends the program with this status.
-fn exit_with(current: Current, status: c_int) {
+fn exit_with(current: Current, status: c_int, location: LocationRef) {
     locals::drop_variables(current);
     locals::run_at_exit(current);
-    end_program(status);
+    end_program(current, status, location);
+}
+
+/// The calling thread has called `exit`, which does not return. The thread does not end either: a join of it does not return.
+fn exit_here(current: Current, status: c_int, location: LocationRef) {
+    exit_with(current, status, location);
+    state().has_exited = true;
+    wait_for(current, current.thread(), location);
 }
 
 /// Calls a function of the program, which gets one value, when the function of the calling thread has ended.
@@ -200,15 +217,19 @@ pub(crate) fn run_main() {
         program.argv.expose_provenance(),
         program.envp.expose_provenance(),
     ];
+    {
+        let mut state = state();
+        state.has_exited = false;
+    }
     run(current, program.main as *const (), arguments);
 }
 
-/// The program ends with this status.
-fn end_program(status: c_int) {
+/// The program ends with this status. Only the first end counts.
+fn end_program(current: Current, status: c_int, location: LocationRef) {
+    let has_ended = current.end_program();
     // The parent of a process sees so much of it.
     let status = status & 0xff;
-    if status != 0 {
-        let location = state().main_location;
+    if status != 0 && !has_ended {
         let kind = FailureKind::ExitStatus(status);
         failures::fail(kind, String::new(), Some(location.into()));
     }
@@ -218,7 +239,7 @@ fn end_program(status: c_int) {
 fn no_thread(current: Current, error: &std::io::Error) -> ! {
     let location = state().main_location;
     current.fail(ProgramError::Misuse {
-        message: format!("cannot make thread-local storage for another thread: {error}"),
+        message: format!("cannot make thread-local storage for another thread: {error}\nhelp: let it create fewer threads"),
         location: Some(location.into()),
     })
 }
@@ -412,8 +433,8 @@ unsafe extern "C" fn yield_now_c11(returns_to: usize) {
 
 unsafe extern "C" fn exit_program(status: c_int, returns_to: usize) {
     let checked = || {
-        let (current, _) = operations::begin(returns_to);
-        set_left(Left::Program(status));
+        let (current, location) = operations::begin(returns_to);
+        set_left(Left::Program(status, location));
         end(current)
     };
     // SAFETY: the argument is passed on.
@@ -422,10 +443,10 @@ unsafe extern "C" fn exit_program(status: c_int, returns_to: usize) {
 
 unsafe extern "C" fn exit_at_once(status: c_int, returns_to: usize) {
     let checked = || {
-        let (current, _) = operations::begin(returns_to);
-        end_program(status);
-        // Nothing runs any more, as if the thread had returned long ago.
-        current.abandon();
+        let (current, location) = operations::begin(returns_to);
+        end_program(current, status, location);
+        state().has_exited = true;
+        wait_for(current, current.thread(), location);
     };
     // SAFETY: it has no preconditions.
     outside(checked, || unsafe {

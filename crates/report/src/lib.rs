@@ -1,7 +1,7 @@
 //! Reports as text, JSON and pictures. All English that users read about results is here.
 //!
-//! Read in this order: [`names`] (names of threads, addresses and locations), [`text`] (findings of
-//! a monitor), [`witness_table`] (a run of the store-buffer machine, in [`columns`]), [`json`] (the
+//! Read in this order: [`names`] (names of threads, addresses and locations), [`language`] (the words of the
+//! program's language), [`text`] (findings of a monitor), [`witness_table`] (a run of the store-buffer machine, in [`columns`]), [`json`] (the
 //! same for scripts). [`check`] is the report of a check, with failures shown in the program's
 //! [`source`]. [`litmus`] draws executions of litmus tests, and [`hardware`] is the log of their runs
 //! on the processor. [`protocol`] is the report of the
@@ -16,6 +16,7 @@ pub mod duration;
 #[cfg(feature = "hardware")]
 pub mod hardware;
 pub mod json;
+pub mod language;
 #[cfg(feature = "litmus")]
 pub mod litmus;
 pub mod names;
@@ -31,5 +32,6 @@ mod svg;
 pub mod text;
 pub mod witness_table;
 
+pub use language::ProgramLanguage;
 pub use names::Naming;
 pub use source::{NoSources, SourcePosition, Sources};

@@ -3,6 +3,7 @@
 use fencepost_memory::{Access, Address, LocationId, OperationKind, ThreadId};
 use fencepost_monitor::PlacedEvent;
 
+use crate::language::ProgramLanguage;
 use crate::source::SourcePosition;
 
 /// The names that a front end gives to threads, addresses and source locations.
@@ -41,6 +42,11 @@ pub trait Naming {
         None
     }
 
+    /// The language of the program, in whose words reports are.
+    fn language(&self) -> ProgramLanguage {
+        ProgramLanguage::default()
+    }
+
     /// An operation with its address: `st x`, `fence`.
     fn operation(&self, access: &Access) -> String {
         let kind = access.operation.kind();
@@ -50,9 +56,9 @@ pub trait Naming {
         }
     }
 
-    /// An operation as Rust programmers say it: `store x`, `fence`.
+    /// An operation as programmers say it: `store x`, `fence`.
     fn action(&self, access: &Access) -> String {
-        let verb = action_verb(access.operation.kind());
+        let verb = action_verb(access.operation.kind(), self.language());
         match access.operation.address() {
             Some(address) => format!("{verb} {}", self.address(address)),
             None => verb.to_string(),
@@ -76,14 +82,17 @@ pub trait Naming {
     }
 }
 
-/// The verb for an operation of this kind, as Rust programmers say it.
-pub fn action_verb(kind: OperationKind) -> &'static str {
+/// The verb for an operation of this kind, as programmers say it.
+pub fn action_verb(kind: OperationKind, language: ProgramLanguage) -> &'static str {
     match kind {
         OperationKind::Load => "load",
         OperationKind::Store => "store",
         OperationKind::Interlocked => "update",
         OperationKind::LockedLoad => "failed update",
-        OperationKind::LockedStore => "SeqCst store",
+        OperationKind::LockedStore => match language {
+            ProgramLanguage::Rust => "SeqCst store",
+            ProgramLanguage::C => "seq_cst store",
+        },
         OperationKind::Fence => "fence",
         OperationKind::StoreBarrier => "store barrier",
     }

@@ -8,9 +8,9 @@ use std::panic::Location;
 /// A source location.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SourcePosition {
-    /// The file, as the compiler names it.
+    /// The file, as the compiler names it. If it is not known, a name for the place, such as a function.
     pub file: String,
-    /// The line, from 1.
+    /// The line, from 1. 0 if it is not known.
     pub line: u32,
     /// The column, from 1, as the compiler counts: in columns on the screen, where a tab takes
     /// four and a wide character two. 0 if it is not known.
@@ -26,6 +26,11 @@ impl SourcePosition {
             column,
         }
     }
+
+    /// The position without its column.
+    pub fn file_and_line(&self) -> String {
+        SourcePosition::new(self.file.as_str(), self.line, 0).to_string()
+    }
 }
 
 impl From<&Location<'_>> for SourcePosition {
@@ -34,13 +39,13 @@ impl From<&Location<'_>> for SourcePosition {
     }
 }
 
-/// `src/queue.rs:31:9`, or `src/queue.rs:31` without a column.
+/// `src/queue.rs:31:9`, or `src/queue.rs:31` without a column. Without a line, the name that stands for the place: `main`.
 impl fmt::Display for SourcePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)?;
-        match self.column {
-            0 => Ok(()),
-            column => write!(f, ":{column}"),
+        match (self.line, self.column) {
+            (0, _) => write!(f, "{}", self.file),
+            (line, 0) => write!(f, "{}:{line}", self.file),
+            (line, column) => write!(f, "{}:{line}:{column}", self.file),
         }
     }
 }

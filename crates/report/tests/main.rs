@@ -4,6 +4,7 @@ mod support;
 
 mod check_errors;
 mod check_hints;
+mod check_in_c;
 mod check_odd_input;
 mod check_summary;
 mod check_violations;

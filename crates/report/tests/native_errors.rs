@@ -33,7 +33,7 @@ void destroy(struct stack *stack) {
 ";
 
 fn stack() -> Program {
-    Program::new("stack.c", STACK).run(&[
+    Program::new("stack.c", STACK).in_c().run(&[
         ("T1 ld head 1", "|atomic_load"),
         ("T2 il lock 1", "|pthread_mutex_lock"),
         ("T2 il lock 0", "|pthread_mutex_unlock"),

@@ -168,6 +168,9 @@ pub(crate) struct Execution {
     pub(crate) statics: Statics,
     pub(crate) recording: Recording,
     pub(crate) teardown: Teardown,
+    /// Whether the program has ended, as a process does when its first thread returns. Its threads are still run, but nothing
+    /// waits for those that are blocked.
+    pub(crate) is_over: bool,
     /// Values that have to be dropped before the execution ends.
     pub(crate) tracked_drops: Vec<TrackedDrop>,
     /// How the program uses reader-writer locks, if writers are not announced.
@@ -201,6 +204,7 @@ impl Execution {
             statics: Statics::default(),
             recording: Recording::new(!registry.insertions().is_empty()),
             teardown: Teardown::default(),
+            is_over: false,
             tracked_drops: Vec::new(),
             lock_uses: Vec::new(),
             blocks: Blocks::default(),
@@ -214,6 +218,7 @@ impl Execution {
         self.serial = serial;
         self.phase = Phase::Running;
         self.running.stepping = None;
+        self.is_over = false;
         self.threads.reset();
         if self.buffers.are_enabled() {
             self.buffers.reset();

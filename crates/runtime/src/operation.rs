@@ -726,6 +726,12 @@ impl Current {
         }
     }
 
+    /// The program ends, as a process does when its first thread returns: from now on, threads of this execution that are
+    /// blocked for ever are no deadlock. Whether it had ended before.
+    pub fn end_program(self) -> bool {
+        self.with(|execution| std::mem::replace(&mut execution.is_over, true))
+    }
+
     /// Ends the execution with an error or a request to restart. The calling thread is unwound.
     pub fn fail(self, stop: impl Into<Stop>) -> ! {
         let stop = stop.into();

@@ -11,6 +11,8 @@
 
 use std::sync::OnceLock;
 
+use super::error::ProgramError;
+use super::failures::LeakedBlocks;
 use super::location::LocationRef;
 
 /// What a front end for another language knows about the code of the program.
@@ -21,6 +23,9 @@ pub struct ForeignCode {
     pub leave: fn() -> bool,
     /// The source location of an instruction.
     pub location: fn(usize) -> LocationRef,
+    /// The heap blocks that are leaked at the end of a complete execution. Called with the leak check only, when no thread of
+    /// the program runs.
+    pub leaked_blocks: fn() -> Vec<LeakedBlocks>,
 }
 
 static FOREIGN_CODE: OnceLock<ForeignCode> = OnceLock::new();
@@ -29,6 +34,11 @@ impl ForeignCode {
     /// Makes it known, once.
     pub fn register(self) {
         let _ = FOREIGN_CODE.set(self);
+    }
+
+    pub(crate) fn leaked_blocks() -> Option<ProgramError> {
+        let leaks = (FOREIGN_CODE.get()?.leaked_blocks)();
+        (!leaks.is_empty()).then_some(ProgramError::LeakedBlocks(leaks))
     }
 
     pub(crate) fn location_of(instruction: usize) -> Option<LocationRef> {

@@ -334,8 +334,14 @@ impl Runtime {
 
     fn leaked(&self) -> Option<ProgramError> {
         let execution = self.shared();
+        if !execution.setup.leak_check {
+            return None;
+        }
+        if execution.setup.abandons_threads {
+            return ForeignCode::leaked_blocks();
+        }
         let mut tracked = execution.tracked_drops.iter();
-        let tracked = tracked.find(|value| value.is_alive && execution.setup.leak_check)?;
+        let tracked = tracked.find(|value| value.is_alive)?;
         Some(ProgramError::Leak {
             what: tracked.what,
             location: tracked.location.into(),
@@ -450,7 +456,12 @@ impl Program for Runtime {
 
     #[inline]
     fn may_be_joined(&self, thread: ThreadId) -> bool {
-        thread != self.main.thread
+        // In C, any thread can join the first one, which may end before the program does.
+        thread != self.main.thread || self.shared().setup.abandons_threads
+    }
+
+    fn is_over(&self) -> bool {
+        self.shared().is_over
     }
 
     #[inline]
@@ -488,10 +499,12 @@ impl Program for Runtime {
         });
         self.tear_down_threads();
         let cleared = self.clear();
-        match (is_complete, self.leaked()) {
-            (false, _) => Ok(()),
-            (true, None) => Ok(cleared?),
-            (true, Some(leak)) => {
+        if !is_complete {
+            return Ok(());
+        }
+        match self.leaked() {
+            None => Ok(cleared?),
+            Some(leak) => {
                 let complaint = foreign::misuse_of(self.serial);
                 cleared?;
                 Err(complaint.unwrap_or(leak).into())

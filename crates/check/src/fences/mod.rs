@@ -383,9 +383,15 @@ pub(super) fn further_checks(checker: &Checker) -> FurtherChecks {
 #[track_caller]
 pub(super) fn refuse_samples(checker: &Checker) {
     if checker.setup.store_buffers.is_some() {
-        panic!("{}", Refusal::InferenceWithBuffers);
+        panic!(
+            "{}",
+            Refusal::InferenceWithBuffers.in_language(checker.language)
+        );
     }
     if !matches!(checker.strategy, Strategy::Exhaustive | Strategy::Bounded) {
-        panic!("{}", Refusal::InferenceFromSample);
+        panic!(
+            "{}",
+            Refusal::InferenceFromSample.in_language(checker.language)
+        );
     }
 }

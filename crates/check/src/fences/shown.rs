@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use fencepost_report::SourcePosition;
 use fencepost_report::check::FenceOrdering;
 use fencepost_report::check::fences::{
     FENCES_UNKNOWN, FenceReplacement, NeededFence, needed_fences, no_fence_needed,
@@ -10,6 +9,7 @@ use fencepost_report::check::fences::{
 use fencepost_report::json::check::PlaceObject;
 use fencepost_report::json::fences::{FENCES_SCHEMA, FenceObject, FencesObject, InsteadObject};
 use fencepost_report::json::line;
+use fencepost_report::{ProgramLanguage, SourcePosition};
 
 use super::FenceStrength;
 use crate::naming::{SourceFiles, source_position};
@@ -119,15 +119,19 @@ impl InferredFence {
         }
     }
 
-    fn object(&self) -> FenceObject {
+    fn object(&self, language: ProgramLanguage) -> FenceObject {
+        let ordering = |ordering: FenceOrdering| match language {
+            ProgramLanguage::Rust => ordering.name(),
+            ProgramLanguage::C => language.ordering(ordering, None),
+        };
         let instead = self.instead.as_ref().map(|instead| match instead {
             FenceAlternative::ReleaseWrite => InsteadObject {
-                ordering: "Release",
+                ordering: ordering(FenceOrdering::Release),
                 store: None,
                 write: Some(PlaceObject::new(&self.position)),
             },
             FenceAlternative::SeqCstStore(store) => InsteadObject {
-                ordering: "SeqCst",
+                ordering: ordering(FenceOrdering::SeqCst),
                 store: Some(PlaceObject::new(store)),
                 write: None,
             },
@@ -135,7 +139,7 @@ impl InferredFence {
         FenceObject {
             before: PlaceObject::new(&self.position),
             inside: self.is_inside,
-            fence: self.ordering().code(),
+            fence: language.fence(self.ordering(), Some(&self.position.file)),
             instead,
         }
     }
@@ -187,12 +191,13 @@ impl FenceInference {
             FenceInference::Unknown(outcome) => ("unknown", outcome),
         };
         let places = self.needed().into_iter().flat_map(FenceSet::fences);
+        let language = outcome.details().showing.language();
         FencesObject {
             schema: FENCES_SCHEMA,
             kind: "fences",
             result,
             verified: outcome.is_verified(),
-            fences: places.map(InferredFence::object).collect(),
+            fences: places.map(|fence| fence.object(language)).collect(),
         }
     }
 }
@@ -211,10 +216,15 @@ impl fmt::Display for FenceInference {
 
 impl fmt::Display for FenceSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sources = self.outcome.details().showing.sources();
+        let showing = &self.outcome.details().showing;
+        let (sources, language) = (showing.sources(), showing.language());
         let fences = self.places.iter().map(|fence| fence.needed(sources));
         let fences: Vec<NeededFence> = fences.collect();
-        f.write_str(&needed_fences(&fences, self.outcome.is_verified()))?;
+        f.write_str(&needed_fences(
+            &fences,
+            self.outcome.is_verified(),
+            language,
+        ))?;
         write!(f, "{}", self.outcome)
     }
 }

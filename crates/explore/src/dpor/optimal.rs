@@ -452,7 +452,8 @@ impl<P: Program> Optimal<P> {
                 self.run.log.settle(number);
             }
         }
-        if *end == End::Complete {
+        // In an execution that is over, threads may be blocked that are not in another one.
+        if *end == End::Complete && !self.run.program.is_over() {
             return;
         }
         for thread in self.run.threads() {

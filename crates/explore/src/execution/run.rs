@@ -33,7 +33,7 @@ enum Hint {
 /// How an execution ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum End<E, R> {
-    /// All threads have finished.
+    /// All threads have finished, or nothing waits for those that are left.
     Complete,
     /// The program failed, or some threads can never finish.
     Fault(Fault<E>),
@@ -341,8 +341,12 @@ impl<P: Program> Run<P> {
             End::Complete
         } else if waiting.iter().any(|w| w.intent == Intent::Stopped) {
             End::Pruned
-        } else if waiting.iter().any(|w| w.intent == Intent::SpinHint) {
+        } else if self.spin != SpinRule::UntilChange
+            && waiting.iter().any(|w| w.intent == Intent::SpinHint)
+        {
             End::SpinBound
+        } else if self.program.is_over() {
+            End::Complete
         } else {
             End::Fault(Fault::Deadlock(waiting))
         }
@@ -473,7 +477,7 @@ impl<P: Program> Run<P> {
     }
 
     /// Lets a spinning thread continue although nothing has changed, because no other thread is
-    /// enabled.
+    /// enabled. None if no thread spins, or if those that do were let for long enough and nothing waits for them.
     pub(crate) fn force(&mut self) -> Option<Result<(), StopOf<P>>> {
         if self.spin != SpinRule::UntilChange {
             return None;
@@ -494,7 +498,7 @@ impl<P: Program> Run<P> {
         let (repeats, thread) = next?;
         if repeats > self.livelock_after {
             // They may wait for a thread that an assumption has stopped.
-            if self.has_stopped_thread() {
+            if self.has_stopped_thread() || self.program.is_over() {
                 return None;
             }
             return Some(Err(Fault::Livelock(self.waiting()).into()));

@@ -188,6 +188,8 @@ pub enum Object {
 pub struct Model {
     pub objects: Vec<Object>,
     pub threads: Vec<Vec<Instruction>>,
+    /// Whether nothing waits for threads that are blocked when thread 0 has ended.
+    pub ends_with_first: bool,
 }
 
 impl Model {
@@ -291,6 +293,7 @@ impl Builder {
         Arc::new(Model {
             objects: self.objects,
             threads: self.threads,
+            ends_with_first: false,
         })
     }
 

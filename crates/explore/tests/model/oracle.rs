@@ -638,6 +638,7 @@ pub fn reachable(model: &Arc<Model>, limit: usize) -> Option<Reachable> {
     numbers.insert(first, 0);
     while let Some((world, number)) = open.pop() {
         let mut is_final = true;
+        let is_over = model.ends_with_first && world.lives[0] == Life::Dead;
         for thread in 0..model.threads.len() {
             for way in 0..world.ways(model, thread) {
                 is_final = false;
@@ -652,12 +653,14 @@ pub fn reachable(model: &Arc<Model>, limit: usize) -> Option<Reachable> {
                 predecessors[next_number].push(number);
             }
         }
-        if is_final {
+        if is_final || is_over {
             ends.push(number);
+        }
+        if is_final {
             match world.status() {
                 Status::Failed => fails = true,
-                Status::Deadlocked => deadlocks = true,
-                Status::Finished => finishes = true,
+                Status::Deadlocked if !is_over => deadlocks = true,
+                Status::Deadlocked | Status::Finished => finishes = true,
             }
         }
         if numbers.len() > limit {

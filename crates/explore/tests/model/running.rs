@@ -538,11 +538,15 @@ impl Program for ModelProgram {
         Ok(self.run_on(thread, performed)?)
     }
 
+    fn is_over(&self) -> bool {
+        self.model.ends_with_first && self.threads[0].phase == Phase::Ended
+    }
+
     fn finish(&mut self, is_complete: bool) -> Result<(), Stop<AssertionFailed, Infallible>> {
         let lives = |thread: &Thread| thread.phase == Phase::Alive;
         assert!(
-            !is_complete || !self.threads.iter().any(lives),
-            "an execution is complete when all threads have ended"
+            !is_complete || self.is_over() || !self.threads.iter().any(lives),
+            "an execution is complete when all threads have ended, or the first has"
         );
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use fencepost_memory::OperationKind;
 
+use crate::language::ProgramLanguage;
 use crate::names::action_verb;
 
 /// An operation of a thread. Strings are names of threads, objects and functions.
@@ -80,7 +81,7 @@ pub enum BarrierOrigin {
 
 impl Action {
     /// The operation in a few words.
-    pub fn describe(&self) -> String {
+    pub fn describe(&self, language: ProgramLanguage) -> String {
         match self {
             Action::Spawn(thread) => format!("spawn {thread}"),
             Action::Begin => "begin".to_owned(),
@@ -99,9 +100,9 @@ impl Action {
             Action::LeaveBarrier(barrier) => format!("leave {barrier}"),
             Action::Drop(reference) => format!("drop {reference}"),
             Action::Call { function, object } => format!("{function} {object}"),
-            Action::Access { kind, object } => format!("{} {object}", action_verb(*kind)),
+            Action::Access { kind, object } => format!("{} {object}", action_verb(*kind, language)),
             Action::Barrier { kind, origin } => {
-                let verb = action_verb(*kind);
+                let verb = action_verb(*kind, language);
                 match origin {
                     BarrierOrigin::Source => verb.to_owned(),
                     BarrierOrigin::ArcDrop => format!("{verb} (drop of an Arc)"),

@@ -1,6 +1,6 @@
 //! The consequence of a store-buffer violation as text.
 
-use super::summary_text::{EARLY_DRAIN, assumption};
+use super::summary_text::{assumption, early_drain};
 use super::{Consequence, Obstacle, Reporter, Unexplored};
 use crate::style::{HEADING, Styled};
 use crate::text::counted;
@@ -65,19 +65,24 @@ pub(crate) fn consequence_sentence(consequence: &Consequence, reporter: &Reporte
                     format!("benign: no execution under {title} fails ({executions} explored)")
                 }
                 Unexplored::Remaining => format!(
-                    "inconclusive: none of {executions} under {title} fails, but there are more (use \
-                     `store_buffers` to explore them all)"
+                    "inconclusive: none of {executions} under {title} fails, but there are more (use `{}` to explore them \
+                     all)",
+                    reporter.language().setting("store_buffers")
                 ),
                 Unexplored::Unsupported => format!(
                     "inconclusive: none of {executions} under {title} fails, but there are more, which \
-                     Fencepost cannot explore: {EARLY_DRAIN}"
+                     Fencepost cannot explore: {}",
+                    early_drain(reporter.language())
                 ),
             };
             if let Some(obstacle) = obstacle {
                 sentence.push_str(&format!(" ({})", obstacle_clause(obstacle)));
             }
             for item in assumptions {
-                sentence.push_str(&format!("\nassumes: {}", assumption(item)));
+                sentence.push_str(&format!(
+                    "\nassumes: {}",
+                    assumption(item, reporter.language())
+                ));
             }
             sentence
         }

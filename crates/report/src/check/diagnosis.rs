@@ -11,6 +11,7 @@ use super::words::{Words, awaited, leaked, planned, short_list, tidy};
 use super::{
     Awaited, PlannedOperation, Problem, ScheduleMismatch, Target, Unreproduced, Wait, native, race,
 };
+use crate::language::ProgramLanguage;
 use crate::names::Naming;
 use crate::source::SourcePosition;
 use crate::text::counted;
@@ -27,15 +28,39 @@ const MAX_THREADS: usize = 4;
 const LEAK_HELP: &str = "drop every reference in every execution: look for `mem::forget`, for `into_raw` without \
     `from_raw`, and for a cycle, which a `Weak` breaks; if the leak is intended, use `leak_check(false)`";
 
-const STACK_HELP: &str = "look for unbounded recursion and large local variables; otherwise give the threads of the \
-    check more stack with `stack_size`";
+fn stack_help(language: ProgramLanguage) -> String {
+    format!(
+        "look for unbounded recursion and large local variables; otherwise give the threads of the check more stack with \
+         `{}`",
+        language.setting("stack_size")
+    )
+}
 
-const STEP_LIMIT_HELP: &str = "look for an endless loop; a loop that waits for another thread has to come back to the same \
-    state, so it must not count its rounds, write or lock (wait on a `Condvar`, or read an atomic variable first); if \
-    the loop ends, raise `max_steps`";
+fn step_limit_help(language: ProgramLanguage) -> String {
+    let condvar = match language {
+        ProgramLanguage::Rust => "a `Condvar`",
+        ProgramLanguage::C => "a condition variable",
+    };
+    format!(
+        "look for an endless loop; a loop that waits for another thread has to come back to the same state, so it must not \
+         count its rounds, write or lock (wait on {condvar}, or read an atomic variable first); if the loop ends, raise \
+         `{}`",
+        language.setting("max_steps")
+    )
+}
 
-const NON_DETERMINISM_HELP: &str = "an execution may depend on nothing but the schedule: not on time, random numbers, \
-    addresses, the order of a `HashMap`, or what an earlier execution left in a `static`";
+fn non_determinism_help(language: ProgramLanguage) -> &'static str {
+    match language {
+        ProgramLanguage::Rust => {
+            "an execution may depend on nothing but the schedule: not on time, random numbers, addresses, the order of a \
+             `HashMap`, or what an earlier execution left in a `static`"
+        }
+        ProgramLanguage::C => {
+            "an execution may depend on nothing but the schedule: not on time, random numbers, files, addresses that the \
+             system chooses, or what an earlier execution left in a file or in the memory of a library"
+        }
+    }
+}
 
 /// The diagnosis of a failure.
 pub(crate) struct Diagnosis {
@@ -122,6 +147,9 @@ pub(super) fn diagnosis(
         Problem::InfeasibleSchedule { step, mismatch } => {
             bad_use(&mismatch_sentence(*step, mismatch, words), &None)
         }
+        Problem::BadUse { message, location } if words.language() == ProgramLanguage::C => {
+            cannot_check(message, location)
+        }
         Problem::BadUse { message, location } => bad_use(message, location),
         Problem::Unreproduced(failure) => bad_use(&failure.to_string(), &None),
     }
@@ -136,13 +164,17 @@ fn panic(
 ) -> Diagnosis {
     let name = words.thread(thread);
     let (first, notes) = first_line(message);
+    let (does, did) = match words.language() {
+        ProgramLanguage::Rust => ("panics", "panicked"),
+        ProgramLanguage::C => ("fails", "failed"),
+    };
     Diagnosis {
-        marks: one_mark(location, format!("{name} panics here")),
+        marks: one_mark(location, format!("{name} {does} here")),
         notes,
-        rows: final_access(interleaving, thread, "panics"),
+        rows: final_access(interleaving, thread, does),
         ..Diagnosis::new(match first.is_empty() {
-            true => format!("{name} panicked"),
-            false => format!("{name} panicked: {first}"),
+            true => format!("{name} {did}"),
+            false => format!("{name} {did}: {first}"),
         })
     }
 }
@@ -197,7 +229,7 @@ fn stack_overflow(
     let label = format!("{name}'s last checked operation");
     Diagnosis {
         marks: one_mark(location, label),
-        help: Some(STACK_HELP.into()),
+        help: Some(stack_help(words.language())),
         rows: final_access(interleaving, thread, "overflows"),
         ..Diagnosis::new(format!("{name} overflowed its stack"))
     }
@@ -213,7 +245,7 @@ fn step_limit(
     let label = format!("{}'s next operation", words.thread(thread));
     Diagnosis {
         marks: one_mark(location, label),
-        help: Some(STEP_LIMIT_HELP.into()),
+        help: Some(step_limit_help(words.language())),
         rows: last_accesses(interleaving, &[thread], ""),
         ..Diagnosis::new(format!(
             "an execution did not end within {}",
@@ -238,7 +270,7 @@ fn non_determinism(
             "in an earlier execution: {} (step {step})",
             operation(expected)
         )],
-        help: Some(NON_DETERMINISM_HELP.into()),
+        help: Some(non_determinism_help(words.language()).into()),
         rows: last_accesses(interleaving, &[thread], ""),
         ..Diagnosis::new(format!(
             "the program is not deterministic: {name} behaves differently under the same schedule"
@@ -252,6 +284,22 @@ fn bad_use(message: &str, location: &Option<SourcePosition>) -> Diagnosis {
         marks: one_mark(location, String::new()),
         notes,
         ..Diagnosis::new(first)
+    }
+}
+
+/// What a program in C or C++ does keeps it from being checked. What to do is in the message, or else this.
+fn cannot_check(message: &str, location: &Option<SourcePosition>) -> Diagnosis {
+    let (message, help) = message.split_once("\nhelp: ").unwrap_or((
+        message,
+        "leave it out of the checked program, or replace it for the check",
+    ));
+    let mut diagnosis = bad_use(&format!("cannot check this program: {message}"), location);
+    for mark in &mut diagnosis.marks {
+        mark.label = "here".into();
+    }
+    Diagnosis {
+        help: Some(help.to_owned()),
+        ..diagnosis
     }
 }
 
@@ -277,19 +325,26 @@ pub(crate) fn mismatch_sentence(
     mismatch: &ScheduleMismatch,
     names: &dyn Naming,
 ) -> String {
+    let language = names.language();
     let reason = match mismatch {
         ScheduleMismatch::Blocked { thread, has_waited } => {
-            let hint = match has_waited {
-                true => {
+            let hint = match (has_waited, language) {
+                (true, ProgramLanguage::C) => {
+                    " (if the report replays it with `--spin-bound`, use that too)"
+                }
+                (true, ProgramLanguage::Rust) => {
                     " (if the report replays it with `spin_bound`, use that too, or set FENCEPOST_SPIN_BOUND)"
                 }
-                false => "",
+                (false, _) => "",
             };
             format!("{} cannot continue{hint}", names.thread(*thread))
         }
         ScheduleMismatch::NoSuchCommit(number) => {
             format!("there is no buffered store with number {number}")
         }
+        ScheduleMismatch::NoSuchThread(number) if language == ProgramLanguage::C => format!(
+            "there is no thread with number {number} (if it is a commit, replay with `--store-buffers`)"
+        ),
         ScheduleMismatch::NoSuchThread(number) => format!(
             "there is no thread with number {number} (if it is a commit, replay with `store_buffers`, or set \
              FENCEPOST_STORE_BUFFERS=on)"

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::FenceOrdering;
+use crate::language::ProgramLanguage;
 use crate::source::SourcePosition;
 use crate::text::counted;
 
@@ -33,7 +34,11 @@ pub enum FenceReplacement {
 
 /// A set of fences that makes a program store-buffer safe. With them, every execution was explored
 /// if it `is_verified`. The summary of the check with the fences follows.
-pub fn needed_fences(fences: &[NeededFence], is_verified: bool) -> String {
+pub fn needed_fences(
+    fences: &[NeededFence],
+    is_verified: bool,
+    language: ProgramLanguage,
+) -> String {
     let count = counted(fences.len() as u64, "fence");
     let (verb, them) = match fences.len() {
         1 => ("makes", "it"),
@@ -50,19 +55,25 @@ pub fn needed_fences(fences: &[NeededFence], is_verified: bool) -> String {
             true => "before each operation inside the call at",
             false => "before",
         };
-        let (fence, before) = (needed.fence.code(), &needed.before);
+        let before = &needed.before;
+        let fence = language.fence(needed.fence, Some(&before.file));
         let _ = writeln!(text, "  {fence} {place} {before}");
         if let Some(line) = &needed.source_line {
             let _ = writeln!(text, "    {}", line.trim());
         }
         let _ = match &needed.alternative {
-            None if is_verified => writeln!(text, "    no SeqCst store can replace it"),
+            None if is_verified => {
+                let ordering = language.short_ordering(FenceOrdering::SeqCst);
+                writeln!(text, "    no {ordering} store can replace it")
+            }
             None => Ok(()),
             Some(FenceReplacement::ReleaseWrite) => {
-                writeln!(text, "    or use Ordering::Release for this write")
+                let ordering = language.ordering(FenceOrdering::Release, Some(&before.file));
+                writeln!(text, "    or use {ordering} for this write")
             }
             Some(FenceReplacement::SeqCstStore(store)) => {
-                writeln!(text, "    or use Ordering::SeqCst for the store at {store}")
+                let ordering = language.ordering(FenceOrdering::SeqCst, Some(&store.file));
+                writeln!(text, "    or use {ordering} for the store at {store}")
             }
         };
     }

@@ -212,15 +212,19 @@ fn replay(finding: &CheckFinding) -> String {
         return String::new();
     }
     let mut text = String::from("\n");
+    // A program in another language is replayed by the command alone.
+    let command = finding.command.as_ref();
+    let replays = [Some(&finding.replay), command].into_iter().flatten();
+    let replays: Vec<&String> = replays.filter(|replay| !replay.is_empty()).collect();
     // The line that replays usually has the schedule in it.
-    if !finding.replay.contains(&finding.schedule) || finding.replay.is_empty() {
+    if replays
+        .first()
+        .is_none_or(|first| !first.contains(&finding.schedule))
+    {
         text.push_str(&titled(Styled(HEADING, "schedule"), &finding.schedule));
     }
-    if !finding.replay.is_empty() {
-        text.push_str(&titled(Styled(HEADING, "replay"), &finding.replay));
-    }
-    if let Some(command) = &finding.command {
-        text.push_str(&titled(Styled(HEADING, "    or"), command));
+    for (title, replay) in ["replay", "    or"].into_iter().zip(replays) {
+        text.push_str(&titled(Styled(HEADING, title), replay));
     }
     text
 }

@@ -100,7 +100,8 @@ impl Table<'_> {
         let does = self.words.with_value(access);
         match self.buffers {
             Some(buffers) if buffers.commits.contains(&position) => {
-                let stored = does.strip_prefix(action_verb(access.operation.kind()));
+                let verb = action_verb(access.operation.kind(), self.words.language());
+                let stored = does.strip_prefix(verb);
                 format!("commit{}", stored.unwrap_or(&does))
             }
             Some(buffers) if buffers.stores.contains(&position) => format!("{does} → buffer"),

@@ -101,6 +101,7 @@ pub(crate) use snippets::Mark;
 pub(crate) use summary_text::{assumptions, gap_name, gap_sentence, notes, shown_sentence};
 pub(crate) use words::{awaited, leaked, planned, raced_cell};
 
+use crate::language::ProgramLanguage;
 use crate::names::Naming;
 use crate::source::Sources;
 use words::Words;
@@ -145,11 +146,15 @@ pub enum SetBy {
 }
 
 impl FurtherChecks {
-    fn lines(self) -> impl Iterator<Item = &'static str> {
+    fn lines(self, language: ProgramLanguage) -> impl Iterator<Item = &'static str> {
+        let is_c = language == ProgramLanguage::C;
         let fences = match self.all_fences {
             FenceAdvice::None => None,
             FenceAdvice::InReport => {
                 Some("fences that rule out all cycles are at the end of the report")
+            }
+            FenceAdvice::Infer(_) if is_c => {
+                Some("use `--infer-fences` to infer fences that rule out all cycles")
             }
             FenceAdvice::Infer(SetBy::Environment) => {
                 Some("set FENCEPOST_INFER_FENCES=on to infer fences that rule out all cycles")
@@ -159,6 +164,7 @@ impl FurtherChecks {
             }
         };
         let confirm = self.confirm.map(|by| match by {
+            _ if is_c => "use `--confirm` to see whether this can make the program fail",
             SetBy::Environment => {
                 "set FENCEPOST_CONFIRM=on to see whether this can make the test fail"
             }
@@ -223,6 +229,11 @@ impl<'a> Reporter<'a> {
 
     fn words(&self) -> Words<'_> {
         Words(self.names)
+    }
+
+    /// The language of the program.
+    pub fn language(&self) -> ProgramLanguage {
+        self.names.language()
     }
 
     pub(crate) fn diagnosis(&self, finding: &CheckFinding) -> Diagnosis {

@@ -6,6 +6,7 @@ use super::diagnosis::{Diagnosis, WIDEST_MESSAGE, final_access, last_accesses};
 use super::snippets::Mark;
 use super::words::{Words, raced_cell, tidy};
 use super::{AccessKind, RaceAccess, RacedCell};
+use crate::language::ProgramLanguage;
 use crate::names::Naming;
 use crate::text::counted;
 
@@ -41,7 +42,7 @@ pub(super) fn diagnosis(
     }
     Diagnosis {
         marks: vec![mark(second, true), mark(first, false)],
-        help: Some(help(first, second).into()),
+        help: Some(help(first, second, words.language())),
         notes: sizes(first, second, words).into_iter().collect(),
         rows,
         ..Diagnosis::new(format!(
@@ -55,9 +56,9 @@ pub(super) fn diagnosis(
     }
 }
 
-fn help(first: &RaceAccess, second: &RaceAccess) -> &'static str {
+fn help(first: &RaceAccess, second: &RaceAccess, language: ProgramLanguage) -> String {
     let either = |is_one: fn(AccessKind) -> bool| is_one(first.kind) || is_one(second.kind);
-    if either(|kind| kind == AccessKind::Free) {
+    let help = if either(|kind| kind == AccessKind::Free) {
         FREE_HELP
     } else if either(|kind| matches!(kind, AccessKind::AtomicRead | AccessKind::AtomicWrite))
         && !either(|kind| kind == AccessKind::Allocation)
@@ -65,6 +66,12 @@ fn help(first: &RaceAccess, second: &RaceAccess) -> &'static str {
         ATOMIC_HELP
     } else {
         HELP
+    };
+    match language {
+        ProgramLanguage::Rust => help.to_owned(),
+        ProgramLanguage::C => help
+            .replace("`Release`", "release")
+            .replace("`Acquire`", "acquire"),
     }
 }
 

@@ -6,6 +6,7 @@ use std::io;
 
 use super::checkpoint::CheckpointRefusal;
 use super::{BadSchedule, Obstacle};
+use crate::language::ProgramLanguage;
 
 /// Why a check is not run, or not with these settings.
 #[derive(Debug)]
@@ -52,6 +53,47 @@ pub enum Refusal {
 }
 
 impl Error for Refusal {}
+
+impl Refusal {
+    /// The message for users of a program in this language.
+    pub fn in_language(&self, language: ProgramLanguage) -> String {
+        let of_c = match (language, self) {
+            (ProgramLanguage::C, refusal) => refusal.in_c(),
+            (ProgramLanguage::Rust, _) => None,
+        };
+        of_c.unwrap_or_else(|| self.to_string())
+    }
+
+    /// The message where it is about settings, which are options of the command in C.
+    fn in_c(&self) -> Option<String> {
+        let option = |method| ProgramLanguage::C.setting(method);
+        Some(match self {
+            Refusal::BufferedSchedule { word } => format!(
+                "the schedule was recorded with store buffers (`{word}`)\nhelp: replay it with `--store-buffers`"
+            ),
+            Refusal::NoViolations { setting } => format!(
+                "`{}` needs store-buffer violations, and a check with `--store-buffers` reports none\n\
+                 help: use one of the two",
+                option(setting)
+            ),
+            Refusal::NoMonitor { setting } => format!(
+                "`{}` needs the monitor, which finds the store-buffer violations\nhelp: unset FENCEPOST_MONITOR",
+                option(setting)
+            ),
+            Refusal::InferenceWithBuffers => {
+                "`--infer-fences` needs store-buffer violations, and a check with `--store-buffers` reports none\n\
+                 help: use one of the two"
+                    .to_owned()
+            }
+            Refusal::InferenceFromSample => {
+                "`--infer-fences` needs all executions, or all within a preemption bound\n\
+                 help: use `--strategy exhaustive` or `--strategy bounded`"
+                    .to_owned()
+            }
+            _ => return None,
+        })
+    }
+}
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -112,5 +154,46 @@ impl From<CheckpointRefusal> for Refusal {
 impl From<Refusal> for Obstacle {
     fn from(refusal: Refusal) -> Self {
         Obstacle::Error(refusal.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_of_programs_in_c_name_options() {
+        for (refusal, text) in [
+            (
+                Refusal::InferenceFromSample,
+                "help: use `--strategy exhaustive` or `--strategy bounded`",
+            ),
+            (
+                Refusal::NoMonitor {
+                    setting: "infer_fences",
+                },
+                "`--infer-fences` needs the monitor",
+            ),
+            (
+                Refusal::NoViolations { setting: "confirm" },
+                "`--confirm` needs store-buffer violations, and a check with `--store-buffers`",
+            ),
+            (
+                Refusal::BufferedSchedule {
+                    word: "wide8".into(),
+                },
+                "replay it with `--store-buffers`",
+            ),
+            (
+                Refusal::InferenceWithBuffers,
+                "`--store-buffers` reports none",
+            ),
+        ] {
+            let in_c = refusal.in_language(ProgramLanguage::C);
+            assert!(in_c.contains(text), "{in_c}");
+            assert_ne!(in_c, refusal.in_language(ProgramLanguage::Rust));
+        }
+        let other = Refusal::TooManyThreads;
+        assert_eq!(other.in_language(ProgramLanguage::C), other.to_string());
     }
 }

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use fencepost_monitor::{FenceGap, PlacedEvent, Repair, StrongerOrdering};
 
-use super::FurtherChecks;
 use super::violation::access;
 use super::words::{Words, list};
+use super::{FenceOrdering, FurtherChecks};
 use crate::names::Naming;
 use crate::source::SourcePosition;
 
@@ -25,9 +25,14 @@ pub(super) fn repair_text(repair: &Repair, words: &Words<'_>, further: FurtherCh
     let of_file = file
         .as_ref()
         .map_or(String::new(), |file| format!(" of {file}"));
+    let of_gap = repair.gaps.first();
+    let of_gap = of_gap.and_then(|gap| position(&gap.before, words));
+    let in_file = of_gap.as_ref().map(|position| position.file.as_str());
+    let language = words.language();
+    let fence = language.fence(FenceOrdering::SeqCst, in_file);
     let mut text = match places.as_slice() {
         [(place, threads)] => format!(
-            "insert `fence(Ordering::SeqCst)` {place}{of_file} ({}) to rule out this cycle",
+            "insert `{fence}` {place}{of_file} ({}) to rule out this cycle",
             list(threads)
         ),
         places => {
@@ -36,7 +41,7 @@ pub(super) fn repair_text(repair: &Repair, words: &Words<'_>, further: FurtherCh
                 .map(|(place, threads)| format!("\n  {place} ({})", list(threads)));
             let lines: String = lines.collect();
             format!(
-                "insert `fence(Ordering::SeqCst)` in each of these places{of_file} to rule out this cycle:{lines}"
+                "insert `{fence}` in each of these places{of_file} to rule out this cycle:{lines}"
             )
         }
     };
@@ -44,7 +49,7 @@ pub(super) fn repair_text(repair: &Repair, words: &Words<'_>, further: FurtherCh
         text += &ordering_text(repair, ordering, file.is_some(), words);
     }
     text += "\nthen check again: there may be other cycles";
-    for line in further.lines() {
+    for line in further.lines(language) {
         let _ = write!(text, "\n{line}");
     }
     text
@@ -80,17 +85,22 @@ fn ordering_text(
         .iter()
         .all(|gap| ordering.changed_access(gap).is_plain_store());
     let noun = if are_stores { "store" } else { "write" };
-    let name = match ordering {
-        StrongerOrdering::SeqCstStores => "SeqCst",
-        StrongerOrdering::ReleaseWrites => "Release",
+    let first = writes
+        .first()
+        .and_then(|(_, position)| position.as_ref())
+        .map(|position| position.file.as_str());
+    let stronger = match ordering {
+        StrongerOrdering::SeqCstStores => FenceOrdering::SeqCst,
+        StrongerOrdering::ReleaseWrites => FenceOrdering::Release,
     };
+    let name = words.language().ordering(stronger, first);
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     let at = match is_in_file {
         true => format!("in line{}", plural(places.len())),
         false => "at".to_string(),
     };
     format!(
-        "\nor use `Ordering::{}` for the {noun}{} {at} {}",
+        "\nor use `{}` for the {noun}{} {at} {}",
         name,
         plural(writes.len()),
         list(&places)
@@ -102,16 +112,16 @@ fn common_file(repair: &Repair, words: &Words<'_>) -> Option<String> {
     let ends = repair.gaps.iter().flat_map(|gap| [&gap.after, &gap.before]);
     let mut files = ends.map(|end| position(end, words).map(|position| position.file));
     let first = files.next()??;
-    files
-        .all(|file| file.as_ref() == Some(&first))
-        .then_some(first)
+    let is_known = |end: &PlacedEvent| position(end, words).is_some_and(|place| place.line > 0);
+    let mut ends = repair.gaps.iter().flat_map(|gap| [&gap.after, &gap.before]);
+    (files.all(|file| file.as_ref() == Some(&first)) && ends.all(is_known)).then_some(first)
 }
 
 /// The location of a gap. If all gaps are in one file, the file is omitted, and " of" it can
 /// follow.
 fn gap_text(gap: &FenceGap, is_in_file: bool, words: &Words<'_>) -> String {
     let lines = position(&gap.after, words).zip(position(&gap.before, words));
-    match lines.filter(|_| is_in_file) {
+    match lines.filter(|(after, before)| is_in_file && after.line > 0 && before.line > 0) {
         Some((after, before)) if after.line == before.line => format!(
             "between the {} and the {} in line {}",
             access(&gap.after, words),
@@ -148,7 +158,7 @@ fn position(placed: &PlacedEvent, words: &Words<'_>) -> Option<SourcePosition> {
 fn place(placed: &PlacedEvent, words: &Words<'_>) -> String {
     let access = &placed.event.access;
     match position(placed, words) {
-        Some(position) => format!("{}:{}", position.file, position.line),
+        Some(position) => position.file_and_line(),
         None => words
             .source(access)
             .unwrap_or_else(|| format!("`{}`", words.event(placed))),

@@ -30,6 +30,12 @@ impl Mark {
             .as_ref()
             .map(|position| position.file.as_str())
     }
+
+    /// The file, if a line of it is known. Otherwise the name may be that of a function.
+    fn file_with_line(&self) -> Option<&str> {
+        let has_line = self.position.as_ref().is_some_and(|place| place.line > 0);
+        self.file().filter(|_| has_line)
+    }
 }
 
 /// The largest number of locations that are shown.
@@ -86,7 +92,7 @@ impl<'a> Files<'a> {
     fn new(marks: &'a [Mark], sources: &'a dyn Sources) -> Self {
         let mut excerpts: Vec<(&str, SourceLines<'_>)> = Vec::new();
         let mut seen: Vec<&str> = Vec::new();
-        for file in marks.iter().filter_map(Mark::file) {
+        for file in marks.iter().filter_map(Mark::file_with_line) {
             if seen.contains(&file) {
                 continue;
             }
@@ -101,7 +107,7 @@ impl<'a> Files<'a> {
     }
 
     fn excerpt(&self, mark: &Mark) -> Option<&SourceLines<'a>> {
-        let file = mark.file()?;
+        let file = mark.file_with_line()?;
         let mut all = self.excerpts.iter();
         all.find(|(name, _)| *name == file)
             .map(|(_, excerpt)| excerpt)

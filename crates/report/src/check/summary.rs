@@ -108,14 +108,6 @@ impl FenceOrdering {
             FenceOrdering::SeqCst => "SeqCst",
         }
     }
-
-    /// The fence as code: `fence(Ordering::SeqCst)`.
-    pub fn code(self) -> &'static str {
-        match self {
-            FenceOrdering::Release => "fence(Ordering::Release)",
-            FenceOrdering::SeqCst => "fence(Ordering::SeqCst)",
-        }
-    }
 }
 
 /// A remark on a check.

@@ -7,6 +7,7 @@ use fencepost_memory::Buffering;
 
 use super::words::short_list;
 use super::{Assumption, CheckSummary, Compared, Gap, Note, Outcome, Reporter, Target};
+use crate::language::ProgramLanguage;
 use crate::source::SourcePosition;
 use crate::style::{ERROR, SUCCESS, Styled, WARNING};
 use crate::text::{counted, grouped};
@@ -28,10 +29,11 @@ pub(super) fn text(reporter: &Reporter<'_>, summary: &CheckSummary) -> String {
         }
         _ => {}
     }
+    let language = reporter.language();
     for gap in &summary.gaps {
         match is_stop(gap) {
-            true => lines.push_sentence(&gap_sentence(gap)),
-            false => lines.push("left out", &gap_sentence(gap)),
+            true => lines.push_sentence(&gap_sentence(gap, language)),
+            false => lines.push("left out", &gap_sentence(gap, language)),
         }
     }
     if summary.outcome() == Outcome::Incomplete {
@@ -40,11 +42,11 @@ pub(super) fn text(reporter: &Reporter<'_>, summary: &CheckSummary) -> String {
         }
     }
     if summary.outcome() != Outcome::Found {
-        for assumption in assumptions(summary) {
+        for assumption in assumptions(summary, language) {
             lines.push("assumes", &assumption);
         }
     }
-    for note in notes(summary) {
+    for note in notes(summary, language) {
         lines.push("note", &note);
     }
     lines.0
@@ -159,27 +161,33 @@ fn is_stop(gap: &Gap) -> bool {
 }
 
 /// The executions that are missing, and the setting that decides it.
-pub(crate) fn gap_sentence(gap: &Gap) -> String {
+pub(crate) fn gap_sentence(gap: &Gap, language: ProgramLanguage) -> String {
+    let setting = |method| language.setting(method);
     match gap {
         Gap::PreemptionBound(bound) => format!(
-            "executions with more than {} (raise `preemption_bound` to explore more)",
-            counted((*bound).into(), "preemption")
+            "executions with more than {} (raise `{}` to explore more)",
+            counted((*bound).into(), "preemption"),
+            setting("preemption_bound")
         ),
         Gap::ExecutionBudget(budget) => format!(
-            "stopped after {} (raise `max_executions` to explore more)",
-            counted(*budget, "execution")
+            "stopped after {} (raise `{}` to explore more)",
+            counted(*budget, "execution"),
+            setting("max_executions")
         ),
         Gap::FurtherExecutions(budget) => format!(
-            "stopped after {} (raise `max_executions` to explore more)",
-            counted(*budget, "more execution")
+            "stopped after {} (raise `{}` to explore more)",
+            counted(*budget, "more execution"),
+            setting("max_executions")
         ),
         Gap::TimeBudget(budget) => format!(
-            "stopped after {} (raise `max_time` to explore more)",
-            duration(*budget)
+            "stopped after {} (raise `{}` to explore more)",
+            duration(*budget),
+            setting("max_time")
         ),
         Gap::SpinBound(bound) => format!(
-            "executions in which a loop spins for more than {} (raise `spin_bound` to explore more)",
-            counted((*bound).into(), "round")
+            "executions in which a loop spins for more than {} (raise `{}` to explore more)",
+            counted((*bound).into(), "round"),
+            setting("spin_bound")
         ),
         Gap::WaitBound(bound) => format!(
             "executions in which a wait returns again and again without a notification (up to {} in a row), each \
@@ -197,10 +205,11 @@ pub(crate) fn gap_sentence(gap: &Gap) -> String {
         }
         Gap::Replay => "every execution except the replayed one".to_string(),
         Gap::Interrupted => "stopped by an interrupt".to_string(),
-        Gap::StoppedAtProblem => {
-            "stopped at the first failure (use `continue_after_failure` to find more)".to_string()
-        }
-        Gap::EarlyDrain => format!("executions in which {EARLY_DRAIN}"),
+        Gap::StoppedAtProblem => format!(
+            "stopped at the first failure (use `{}` to find more)",
+            setting("continue_after_failure")
+        ),
+        Gap::EarlyDrain => format!("executions in which {}", early_drain(language)),
         Gap::UnseenMemory(loops) => {
             let (noun, depends) = match loops.len() {
                 1 => ("the loop", "depends"),
@@ -215,8 +224,15 @@ pub(crate) fn gap_sentence(gap: &Gap) -> String {
 }
 
 /// The stores that Fencepost drains before the machine has to.
-pub(super) const EARLY_DRAIN: &str = "a store stays in the buffer during an operation on an `Arc`, a lock or a channel that drains \
-     it in Fencepost";
+pub(super) fn early_drain(language: ProgramLanguage) -> String {
+    let objects = match language {
+        ProgramLanguage::Rust => "an `Arc`, a lock or a channel",
+        ProgramLanguage::C => "a lock or a condition variable",
+    };
+    format!(
+        "a store stays in the buffer during an operation on {objects} that drains it in Fencepost"
+    )
+}
 
 /// The name of a gap for scripts.
 pub(crate) fn gap_name(gap: &Gap) -> &'static str {
@@ -237,21 +253,41 @@ pub(crate) fn gap_name(gap: &Gap) -> &'static str {
 }
 
 /// The assumptions of a result, each a clause.
-pub(crate) fn assumptions(summary: &CheckSummary) -> Vec<String> {
+pub(crate) fn assumptions(summary: &CheckSummary, language: ProgramLanguage) -> Vec<String> {
     let mut all = Vec::new();
-    match summary.compared {
-        Compared::Stacks => all.extend(memory_assumption(summary)),
-        Compared::Memory => all.extend(outliving_assumption(summary, "")),
-        Compared::MostMemory => all.extend(outliving_assumption(summary, LARGE_BLOCKS)),
-        Compared::Nothing => {
-            all.extend(loop_assumption(summary));
+    match (summary.compared, language) {
+        (Compared::Nothing, _) => {
+            all.extend(loop_assumption(summary, language));
             all.extend(wait_assumption(summary));
         }
+        (_, ProgramLanguage::C) => all.extend(library_assumption(summary)),
+        (Compared::Stacks, _) => all.extend(memory_assumption(summary)),
+        (Compared::Memory, _) => all.extend(outliving_assumption(summary, "")),
+        (Compared::MostMemory, _) => all.extend(outliving_assumption(summary, LARGE_BLOCKS)),
     }
     all.extend(declared_assumptions(summary));
-    all.push(COMPILER_ASSUMPTION.to_string());
-    all.extend(summary.assumptions.iter().map(assumption));
+    match language {
+        ProgramLanguage::Rust => all.push(COMPILER_ASSUMPTION.to_string()),
+        ProgramLanguage::C => all.extend(C_ASSUMPTIONS.map(str::to_owned)),
+    }
+    let settings = summary.assumptions.iter();
+    all.extend(settings.map(|item| assumption(item, language)));
     all
+}
+
+/// Of loops and waits of a program in C, whose accesses to memory are seen if the compiler has instrumented them.
+fn library_assumption(summary: &CheckSummary) -> Option<String> {
+    let all = summary.loops_and_waits();
+    let loops = places(&all)?;
+    let (noun, depends) = match all.len() {
+        1 => ("the loop", "depends"),
+        _ => ("the loops", "depend"),
+    };
+    Some(format!(
+        "{noun} at {loops} {depends} on no memory that code without instrumentation writes (the C library, other \
+         libraries{})",
+        tried(summary)
+    ))
 }
 
 /// Of loops and waits that come back to the same state.
@@ -309,7 +345,7 @@ fn declared_assumptions(summary: &CheckSummary) -> impl Iterator<Item = String> 
     })
 }
 
-fn loop_assumption(summary: &CheckSummary) -> Option<String> {
+fn loop_assumption(summary: &CheckSummary, language: ProgramLanguage) -> Option<String> {
     let loops = places(&summary.waiting_loops)?;
     let is_one = summary.waiting_loops.len() == 1;
     let claim = match is_one {
@@ -324,7 +360,8 @@ fn loop_assumption(summary: &CheckSummary) -> Option<String> {
         }
         None => "not tried".to_string(),
     };
-    Some(format!("{claim} ({evidence}; see `spin_bound`)"))
+    let setting = language.setting("spin_bound");
+    Some(format!("{claim} ({evidence}; see `{setting}`)"))
 }
 
 fn wait_assumption(summary: &CheckSummary) -> Option<String> {
@@ -339,38 +376,60 @@ fn wait_assumption(summary: &CheckSummary) -> Option<String> {
 }
 
 /// An assumption that a setting makes, as a clause.
-pub(super) fn assumption(assumption: &Assumption) -> String {
+pub(super) fn assumption(assumption: &Assumption, language: ProgramLanguage) -> String {
+    let is_c = language == ProgramLanguage::C;
     match assumption {
+        Assumption::ImmediateStores if is_c => {
+            "every store reaches memory at once (FENCEPOST_MONITOR=off)".to_string()
+        }
         Assumption::ImmediateStores => {
             "every store reaches memory at once (`monitor(false)`)".to_string()
         }
+        Assumption::NoLeaks if is_c => "no memory leaks (`--leak-check off`)".to_string(),
         Assumption::NoLeaks => "no `Arc` leaks (`leak_check(false)`)".to_string(),
+        Assumption::NoSpuriousWakeups if is_c => {
+            "no wait for a condition variable wakes up spuriously (FENCEPOST_SPURIOUS_WAKEUPS=off)"
+                .to_string()
+        }
         Assumption::NoSpuriousWakeups => {
             "no `Condvar` wait or `park` wakes up spuriously (`spurious_wakeups(false)`)"
                 .to_string()
         }
-        Assumption::SpinLoopsOnlyWait => {
-            "spin loops only wait (`store_buffers` lists them)".to_string()
-        }
+        Assumption::SpinLoopsOnlyWait => format!(
+            "spin loops only wait (`{}` lists them)",
+            language.setting("store_buffers")
+        ),
         Assumption::OpenValues { low, high } => {
             format!("numbers that the program leaves open are from {low} to {high}")
         }
         Assumption::InsertedFence { fence, before } => format!(
-            "`{}` is inserted before {before} (`insert_fence`)",
-            fence.code()
+            "`{}` is inserted before {before} (`{}`)",
+            language.fence(*fence, Some(&before.file)),
+            language.setting("insert_fence")
         ),
     }
 }
 
 /// The notes of a summary, each a sentence.
-pub(crate) fn notes(summary: &CheckSummary) -> Vec<String> {
-    summary.notes.iter().map(note).collect()
+pub(crate) fn notes(summary: &CheckSummary, language: ProgramLanguage) -> Vec<String> {
+    let notes = summary.notes.iter();
+    // Plain memory that threads share is checked in C.
+    let is_meant =
+        |item: &&Note| language == ProgramLanguage::Rust || **item != Note::NothingShared;
+    let notes = notes.filter(is_meant);
+    notes.map(|item| note(item, language)).collect()
 }
 
-fn note(note: &Note) -> String {
+fn note(note: &Note, language: ProgramLanguage) -> String {
+    let is_c = language == ProgramLanguage::C;
     match note {
         Note::UnusedFence(before) => {
             format!("no operation was executed at {before}: the fence inserted there has no effect")
+        }
+        Note::NothingChecked if is_c => {
+            "the program used no thread, atomic variable or lock: was every file compiled by \
+             `fencepost cc` or fencepost-cc?"
+                .to_string()
         }
         Note::NothingChecked => "the program used no thread, atomic or lock of Fencepost: does it \
              use those of `std`? (if a `cfg` decides, is it set?)"
@@ -394,11 +453,19 @@ fn note(note: &Note) -> String {
 
 /// `src/a.rs:1 and src/b.rs:2`, if there are any.
 fn places(positions: &[SourcePosition]) -> Option<String> {
-    let place = |position: &SourcePosition| format!("{}:{}", position.file, position.line);
-    let mut places: Vec<String> = positions.iter().map(place).collect();
+    let mut places: Vec<String> = positions
+        .iter()
+        .map(SourcePosition::file_and_line)
+        .collect();
     places.dedup();
     (!places.is_empty()).then(|| short_list(&places, MAX_LOOPS))
 }
+
+/// The assumptions of every result for a program in C or C++.
+const C_ASSUMPTIONS: [&str; 2] = [
+    "the compiler does not reorder relaxed accesses",
+    "arguments, input, files, time and random numbers are those of this check",
+];
 
 /// The assumption of every result.
 const COMPILER_ASSUMPTION: &str = "the compiler does not reorder Relaxed accesses";

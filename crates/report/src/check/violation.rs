@@ -29,8 +29,8 @@ pub(super) fn diagnosis(
 }
 
 /// `load of`, `store to`: an access, to precede the name of its variable.
-pub(super) fn noun(operation: Operation) -> String {
-    let verb = action_verb(operation.kind());
+fn noun(operation: Operation, words: &Words<'_>) -> String {
+    let verb = action_verb(operation.kind(), words.language());
     match operation.kind() {
         OperationKind::Store | OperationKind::LockedStore => format!("{verb} to"),
         OperationKind::Load | OperationKind::Interlocked | OperationKind::LockedLoad => {
@@ -48,7 +48,7 @@ fn variable(placed: &PlacedEvent, words: &Words<'_>) -> String {
 
 /// `` load of `x` ``.
 pub(super) fn access(placed: &PlacedEvent, words: &Words<'_>) -> String {
-    let noun = noun(placed.event.operation());
+    let noun = noun(placed.event.operation(), words);
     format!("{noun} {}", variable(placed, words))
 }
 
@@ -116,7 +116,7 @@ fn rows(positions: impl Iterator<Item = u64>) -> Vec<Row> {
 }
 
 fn pending_sentence(pending: &PlacedEvent, can_wait: bool, words: &Words<'_>) -> String {
-    let verb = action_verb(pending.event.operation().kind());
+    let verb = action_verb(pending.event.operation().kind(), words.language());
     match pending.event.operation() {
         Operation::Store(_) if can_wait => {
             let thread = words.thread(pending.thread());
@@ -128,7 +128,7 @@ fn pending_sentence(pending: &PlacedEvent, can_wait: bool, words: &Words<'_>) ->
 
 fn overtaking_sentence(event: &PlacedEvent, words: &Words<'_>) -> String {
     let operation = event.event.operation();
-    let verb = action_verb(operation.kind());
+    let verb = action_verb(operation.kind(), words.language());
     let variable = variable(event, words);
     match operation {
         Operation::Load(_) | Operation::LockedLoad(_) => {
@@ -220,7 +220,7 @@ impl<'a> CycleDiagnosis<'a> {
         }
         let before = &cycle[index - 1];
         let operation = event.event.operation();
-        let verb = action_verb(operation.kind());
+        let verb = action_verb(operation.kind(), words.language());
         let variable = variable(event, words);
         let does = match operation.writes() {
             true => "writes",

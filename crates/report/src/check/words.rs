@@ -4,6 +4,7 @@ use fencepost_memory::{Access, Address, LocationId, ThreadId};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::{Awaited, PlannedOperation, RacedCell};
+use crate::language::ProgramLanguage;
 use crate::names::Naming;
 use crate::source::SourcePosition;
 
@@ -46,6 +47,10 @@ impl Naming for Words<'_> {
 
     fn first_value(&self, address: Address) -> Option<u64> {
         self.0.first_value(address)
+    }
+
+    fn language(&self) -> ProgramLanguage {
+        self.0.language()
     }
 
     fn operation(&self, access: &Access) -> String {
@@ -112,7 +117,10 @@ fn prefix_of_width(chars: impl Iterator<Item = char>, widest: usize) -> usize {
 pub(crate) fn awaited(what: &Awaited, names: &dyn Naming) -> String {
     match what {
         Awaited::Unpark => "an `unpark`".to_owned(),
-        Awaited::Notification(condvar) => format!("a notification of `{condvar}`"),
+        Awaited::Notification(condvar) => match names.language() {
+            ProgramLanguage::Rust => format!("a notification of `{condvar}`"),
+            ProgramLanguage::C => format!("a signal of `{condvar}`"),
+        },
         Awaited::Wakeup => "a thread that wakes it".to_owned(),
         Awaited::Barrier { name, arrived } => {
             let arrived = match arrived {
@@ -144,7 +152,10 @@ pub(crate) fn planned(operation: &PlannedOperation, names: &dyn Naming) -> Strin
     match operation {
         PlannedOperation::Access(object) => format!("an operation on `{object}`"),
         PlannedOperation::Join(thread) => format!("a join of {}", names.thread(*thread)),
-        PlannedOperation::SpinHint => "a spin hint".to_owned(),
+        PlannedOperation::SpinHint => match names.language() {
+            ProgramLanguage::Rust => "a spin hint".to_owned(),
+            ProgramLanguage::C => "a yield".to_owned(),
+        },
         PlannedOperation::Fence => "a fence".to_owned(),
         PlannedOperation::Stopped => "nothing: an assumption has stopped the thread".to_owned(),
         PlannedOperation::Finished => "the thread has finished".to_owned(),
@@ -165,7 +176,7 @@ pub(crate) fn raced_cell(cell: &RacedCell) -> String {
     match cell {
         RacedCell::Named(name) => format!("`{name}`"),
         RacedCell::CreatedAt(position) => {
-            format!("the cell created at {}:{}", position.file, position.line)
+            format!("the cell created at {}", position.file_and_line())
         }
         RacedCell::At(address) => format!("memory at {address:#x}"),
     }

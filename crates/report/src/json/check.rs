@@ -18,6 +18,7 @@ use crate::check::{
     CheckFinding, CheckSummary, Consequence, Gap, Mark, Outcome, Reporter, assumptions,
     consequence_sentence, gap_name, gap_sentence, notes, shown_sentence,
 };
+use crate::language::ProgramLanguage;
 use crate::names::Naming;
 use crate::selection::around;
 use crate::source::SourcePosition;
@@ -281,7 +282,7 @@ pub struct GapObject {
 }
 
 impl GapObject {
-    fn new(gap: &Gap) -> Self {
+    fn new(gap: &Gap, language: ProgramLanguage) -> Self {
         let limit = match gap {
             Gap::PreemptionBound(bound) | Gap::SpinBound(bound) | Gap::WaitBound(bound) => {
                 Some(u64::from(*bound))
@@ -304,7 +305,7 @@ impl GapObject {
         GapObject {
             reason: gap_name(gap),
             limit,
-            left_out: gap_sentence(gap),
+            left_out: gap_sentence(gap, language),
             loops,
         }
     }
@@ -371,6 +372,7 @@ impl SummaryObject {
     /// The summary as an object, without fences: the caller adds them.
     pub fn new(summary: &CheckSummary, reporter: &Reporter<'_>) -> Self {
         let target = &reporter.target;
+        let language = reporter.language();
         let outcome = summary.outcome();
         let is_incomplete = outcome == Outcome::Incomplete;
         SummaryObject {
@@ -388,7 +390,11 @@ impl SummaryObject {
             problems: summary.problems,
             distinct: summary.distinct,
             distinct_is_lower_bound: summary.distinct_is_lower_bound,
-            gaps: summary.gaps.iter().map(GapObject::new).collect(),
+            gaps: summary
+                .gaps
+                .iter()
+                .map(|gap| GapObject::new(gap, language))
+                .collect(),
             covered_preemptions: summary.covered_preemptions,
             shown: shown_sentence(summary, target).filter(|_| is_incomplete),
             waiting_loops: summary
@@ -398,8 +404,8 @@ impl SummaryObject {
                 .chain(&summary.declared_waits)
                 .map(PlaceObject::new)
                 .collect(),
-            assumptions: assumptions(summary),
-            notes: notes(summary),
+            assumptions: assumptions(summary, language),
+            notes: notes(summary, language),
             fences: None,
             version: env!("CARGO_PKG_VERSION"),
         }

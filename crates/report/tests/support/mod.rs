@@ -12,7 +12,7 @@ use fencepost_memory::Buffering;
 use fencepost_memory::{Access, Address, LocationId, MemoryModel, OperationKind, ThreadId};
 use fencepost_monitor::{Monitor, MonitorRunner, RelaxedOrderMonitor};
 use fencepost_report::check::{CheckFinding, Problem, Reporter, Target};
-use fencepost_report::{Naming, SourcePosition};
+use fencepost_report::{Naming, ProgramLanguage, SourcePosition};
 use unicode_width::UnicodeWidthChar;
 
 /// The line that replays, in the tests.
@@ -25,6 +25,7 @@ pub struct Program {
     threads: Vec<String>,
     variables: Vec<String>,
     positions: Vec<SourcePosition>,
+    language: ProgramLanguage,
     pub accesses: Vec<Access>,
 }
 
@@ -43,6 +44,10 @@ impl Naming for Program {
 
     fn position(&self, location: LocationId) -> Option<SourcePosition> {
         Some(self.positions[location.index()].clone())
+    }
+
+    fn language(&self) -> ProgramLanguage {
+        self.language
     }
 
     /// What is called a lock is one.
@@ -65,6 +70,12 @@ impl Program {
         let mut program = Program::default();
         program.sources.insert(file.into(), source.into());
         program
+    }
+
+    /// The same program, in C or C++.
+    pub fn in_c(mut self) -> Self {
+        self.language = ProgramLanguage::C;
+        self
     }
 
     pub fn thread_id(&mut self, name: &str) -> ThreadId {
