@@ -307,7 +307,7 @@ impl Visits {
         match mutation {
             None => self.compare(hash ^ operation, state, changes),
             Some(mutation) => {
-                let state = mutation.compared(state);
+                let state = mutation.compared(state, frame);
                 self.compare(address as u64 ^ operation, &state, changes)
             }
         }
@@ -343,17 +343,24 @@ impl StateMutation {
     /// How much of the stack is taken for the lowest frame, in bytes.
     const LOWEST: usize = 256;
 
+    /// How much of the frame above the operands may have copies of them, in bytes.
+    const SPILLED: usize = 128;
+
     /// What is compared of a state.
     #[cold]
-    pub(crate) fn compared(self, state: &[u8]) -> Vec<u8> {
+    pub(crate) fn compared(self, state: &[u8], frame: Frame) -> Vec<u8> {
         let parts = Frame::parts();
+        let ignore_registers = |state: &mut [u8]| {
+            let registers = parts.registers.iter().cloned();
+            registers.for_each(|part| state[part].fill(0));
+        };
         let mut state = state.to_vec();
         match self {
-            StateMutation::IgnoreRegisters => {
-                parts
-                    .registers
-                    .into_iter()
-                    .for_each(|part| state[part].fill(0));
+            StateMutation::IgnoreRegisters => ignore_registers(&mut state),
+            StateMutation::IgnoreOperands => {
+                ignore_registers(&mut state);
+                let end = (frame.operands().end + Self::SPILLED).min(state.len());
+                state[parts.frames.start..end].fill(0);
             }
             StateMutation::IgnoreLowestFrame => {
                 let frames = &mut state[parts.frames];
