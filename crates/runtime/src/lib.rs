@@ -80,4 +80,5 @@ pub use setup::{ComparedStates, STACK_SIZES, Setup, StateMutation};
 pub use statics::StaticDeclaration;
 pub use step::Step;
 pub use threads::Outcomes;
+pub use visits::MOST_ROUNDS;
 pub use waits::MOST_RETURNS;
