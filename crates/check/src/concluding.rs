@@ -6,7 +6,9 @@ use fencepost_explore::{Failure, Fault, Limit};
 use fencepost_memory::{LocationId, MemoryModel};
 use fencepost_report::SourcePosition;
 use fencepost_report::check::{Assumption, CheckSummary, Compared, FenceOrdering, Gap, Note};
-use fencepost_runtime::{ComparedHeap, ComparedStates, Insertion, MOST_RETURNS, Registry};
+use fencepost_runtime::{
+    ComparedHeap, ComparedStates, Insertion, MOST_RETURNS, MOST_ROUNDS, Registry,
+};
 
 use super::details::Details;
 use super::fences;
@@ -146,6 +148,10 @@ impl Session {
         let loops = self.positions(self.registry.loops_on_unseen_memory());
         if !loops.is_empty() {
             gaps.push(Gap::UnseenMemory(loops));
+        }
+        let loops = self.positions(self.registry.endless_loops());
+        if !loops.is_empty() {
+            gaps.push(Gap::EndlessLoops(MOST_ROUNDS, loops));
         }
         gaps
     }

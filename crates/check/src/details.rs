@@ -80,6 +80,10 @@ pub enum Limit {
     /// The loops at these positions depend on memory that Fencepost does not compare: they did something else although
     /// they had come back to the same state and read the same values. Their rounds were explored one by one.
     UnseenMemory(Vec<SourcePosition>),
+    /// The loops around the operations at these positions change nothing, do not come back to the same state, and go
+    /// round without end, as far as is known. In each of them a thread went round at most so often, unless something
+    /// changed or no other thread could run.
+    EndlessLoops(u32, Vec<SourcePosition>),
     /// With [store buffers](crate::Checker::store_buffers): an operation on an `Arc`, a lock or a channel waited
     /// for stores that may stay in the buffer on the machine.
     EarlyDrain,
@@ -91,7 +95,7 @@ pub enum Limit {
 #[non_exhaustive]
 pub enum Assumption {
     /// The loops at these positions have no effect until what they wait for happens. They were seen to come back to
-    /// the same state; memory that is neither on the thread's stack nor in Fencepost's types was not compared, or not
+    /// the same state; memory that is neither on a thread's stack nor in Fencepost's types was not compared, or not
     /// all of it.
     LoopsOnlyWait(Vec<SourcePosition>),
     /// The waits at these positions do not wake up spuriously again and again: the same, for waits on condition
@@ -234,6 +238,7 @@ fn limit(gap: &Gap) -> Option<Limit> {
         Gap::StoppedAtProblem => Limit::FirstFailure,
         Gap::EarlyDrain => Limit::EarlyDrain,
         Gap::UnseenMemory(ref loops) => Limit::UnseenMemory(loops.clone()),
+        Gap::EndlessLoops(rounds, ref loops) => Limit::EndlessLoops(rounds, loops.clone()),
         _ => return None,
     })
 }

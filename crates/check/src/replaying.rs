@@ -14,6 +14,7 @@
 //! | `tokens` | choices whether waits take park tokens |
 //! | `drops=FILE:LINE:COLUMN` | drops of the `Arc`s created there |
 //! | `unseen=FILE:LINE:COLUMN` | no waits before the operation there: its loop depends on memory that is not compared |
+//! | `endless=FILE:LINE:COLUMN` | waits before the operation there, whose loop never comes back to the same state |
 //! | `wideN` | commits of store buffers, numbered from `N` on |
 //!
 //! `ends,wide32/1x3.2x2` is an example. Most schedules have no header. Commas, spaces, `%`, quotes and
@@ -59,6 +60,8 @@ pub(super) struct Header {
     drops: Vec<OwnedLocation>,
     /// The operations of loops that depend on memory that is not compared.
     unseen: Vec<OwnedLocation>,
+    /// The operations of loops that go round without end.
+    endless: Vec<OwnedLocation>,
     /// How commits of store buffers are numbered, unless as [`ThreadIdSpace::FIRST`] has it.
     stride: Option<ThreadIdSpace>,
 }
@@ -71,6 +74,7 @@ const RETURNS: &str = "returns";
 const TOKENS: &str = "tokens";
 const DROPS: &str = "drops=";
 const UNSEEN: &str = "unseen=";
+const ENDLESS: &str = "endless=";
 const WIDE: &str = "wide";
 
 /// The words without a value.
@@ -91,6 +95,7 @@ impl Header {
         };
         let drops = registry.visible_drops().into_iter().map(place);
         let unseen = registry.unseen_memory().into_iter().map(place);
+        let endless = registry.endless_operations().into_iter().map(place);
         Header {
             ends: setup.are_ends_visible,
             statics: setup.are_statics_visible,
@@ -100,6 +105,7 @@ impl Header {
             tokens: setup.do_waits_take_tokens,
             drops: drops.collect(),
             unseen: unseen.collect(),
+            endless: endless.collect(),
             stride: setup.store_buffers.filter(|&s| s != ThreadIdSpace::FIRST),
         }
     }
@@ -122,6 +128,9 @@ impl Header {
         }
         for place in &self.unseen {
             registry.note_unseen_memory_at(place);
+        }
+        for place in &self.endless {
+            registry.note_endless_loop_at(place);
         }
     }
 
@@ -147,6 +156,8 @@ impl Header {
             add_place(&mut self.drops, DROPS, word)?
         } else if word.starts_with(UNSEEN) {
             add_place(&mut self.unseen, UNSEEN, word)?
+        } else if word.starts_with(ENDLESS) {
+            add_place(&mut self.endless, ENDLESS, word)?
         } else if let Some(width) = word.strip_prefix(WIDE) {
             let stride = width.parse().ok().and_then(ThreadIdSpace::with_width);
             let stride = stride.filter(|&stride| stride != ThreadIdSpace::FIRST);
@@ -159,7 +170,7 @@ impl Header {
             return Err(BadSchedule::UnknownWord {
                 found: word.to_owned(),
                 words: &SWITCHES,
-                prefixes: &[DROPS, UNSEEN, WIDE],
+                prefixes: &[DROPS, UNSEEN, ENDLESS, WIDE],
                 meant: fencepost_diagnostics::nearest(word, SWITCHES),
             });
         };
@@ -199,7 +210,12 @@ impl fmt::Display for Header {
         ];
         let switches = switches.into_iter().filter(|(is_on, _)| *is_on);
         let mut words: Vec<String> = switches.map(|(_, word)| word.to_owned()).collect();
-        for (prefix, places) in [(DROPS, &self.drops), (UNSEEN, &self.unseen)] {
+        let all = [
+            (DROPS, &self.drops),
+            (UNSEEN, &self.unseen),
+            (ENDLESS, &self.endless),
+        ];
+        for (prefix, places) in all {
             words.extend(places.iter().map(|OwnedLocation { file, line, column }| {
                 format!("{prefix}{}:{line}:{column}", percent_encoded(file))
             }));
@@ -438,7 +454,7 @@ mod tests {
             "ends/1x3.2x2",
             "statics,wide32/-",
             "ends,statics,writers,states,drops=src/list.rs:3:14,drops=a/b.rs:1:2,wide512/[1x3.2]x4",
-            "states,drops=src/list.rs:3:14,unseen=a/b.rs:1:2,unseen=a/b.rs:3:2/1x3.2",
+            "states,drops=src/list.rs:3:14,unseen=a/b.rs:1:2,unseen=a/b.rs:3:2,endless=c.rs:1:1/1x3.2",
         ] {
             let read: ReplaySchedule = text.parse().unwrap();
             assert_eq!(read.to_string(), text);
@@ -489,7 +505,7 @@ mod tests {
     #[test]
     fn a_wrong_header_is_refused() {
         let refused = |text: &str| text.parse::<ReplaySchedule>().unwrap_err().to_string();
-        let unknown = "expected `ends`, `statics`, `writers`, `states`, `returns`, `tokens`, `drops=…`, `unseen=…` or `wide…` before the `/`, found";
+        let unknown = "expected `ends`, `statics`, `writers`, `states`, `returns`, `tokens`, `drops=…`, `unseen=…`, `endless=…` or `wide…` before the `/`, found";
         assert_eq!(
             refused("end/1.2"),
             format!("{unknown} `end`; did you mean `ends`?")

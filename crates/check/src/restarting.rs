@@ -92,7 +92,7 @@ impl Session {
 fn apply(restart: &Restart, setup: &mut Setup) -> Result<(), Refusal> {
     match restart {
         // The registry has recorded it.
-        Restart::OrderedDrops | Restart::UnseenMemory => {}
+        Restart::OrderedDrops | Restart::UnseenMemory | Restart::EndlessLoop => {}
         Restart::VisibleEnds => setup.are_ends_visible = true,
         Restart::VisibleStatics => setup.are_statics_visible = true,
         Restart::ComparedStates => setup.compared_states = ComparedStates::Always,

@@ -126,13 +126,13 @@ impl Searched {
         session.settings.max_executions = None;
         let is_left = |most: Duration| most.saturating_sub(started.elapsed());
         session.settings.max_time = session.settings.max_time.map(is_left);
-        self.session.registry.copy_unseen_memory(&session.registry);
+        self.session.registry.copy_loops(&session.registry);
         let mut report = session.explore_in_own_thread();
         // Some failures, such as too many steps, may be caused by the unrolling itself.
         let is_failure: Vec<bool> = report.findings.iter().map(is_failure).collect();
         let is_unseen = report.restart == Some(Restart::UnseenMemory);
         if is_unseen && !is_failure.contains(&true) {
-            session.registry.copy_unseen_memory(&self.session.registry);
+            session.registry.copy_loops(&self.session.registry);
             let rounds = Rounds::Unseen;
             return Searched { rounds, ..self };
         }

@@ -156,6 +156,10 @@ pub enum Round {
     /// It has: since then it has performed so many events, hints included. It will repeat them as
     /// long as it reads the same values.
     Repeated(u32),
+    /// It has not, as far as is known, but goes round without end. Its last round, of so many events,
+    /// hints included, has changed nothing. The executions in which it goes on although nothing
+    /// has changed are left out, unless no other thread can run.
+    Bounded(u32),
 }
 
 /// The result of a step. The explorer passes the same one to every step, emptied.

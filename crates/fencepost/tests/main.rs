@@ -9,6 +9,7 @@ mod explorer;
 mod support;
 
 mod backoff;
+mod endless_loops;
 mod families;
 mod fences;
 mod interleavings;

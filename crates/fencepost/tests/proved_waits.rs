@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::time::Duration;
 
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize};
 use fencepost::sync::{Arc, Condvar, Mutex, mpsc};
@@ -209,82 +210,86 @@ fn a_compare_exchange_whose_expected_value_changes_is_no_wait() {
     assert!(outcome.to_string().contains("expected ten"), "{outcome}");
 }
 
+/// The ways to try something that another thread has to do first. Each looks once, and then pauses for a while.
+const WAYS_TO_TRY: [(&str, fn(&Tried) -> bool); 8] = [
+    ("spin", |tried| {
+        hint::spin_loop();
+        tried.flag.load(Acquire)
+    }),
+    ("sleep", |tried| {
+        thread::sleep(A_WHILE);
+        tried.flag.load(Acquire)
+    }),
+    ("yield_now", |tried| {
+        thread::yield_now();
+        tried.flag.load(Acquire)
+    }),
+    ("park_timeout", |tried| {
+        thread::park_timeout(A_WHILE);
+        tried.flag.load(Acquire)
+    }),
+    ("try_lock", |tried| {
+        tried.lock.try_lock().is_ok_and(|is_set| *is_set)
+    }),
+    ("wait_timeout", |tried| {
+        let guard = tried.lock.lock().unwrap();
+        let waited = tried.condvar.wait_timeout(guard, A_WHILE);
+        *waited.unwrap().0
+    }),
+    ("try_recv", |tried| tried.receiver.try_recv().is_ok()),
+    ("recv_timeout", |tried| {
+        tried.receiver.recv_timeout(A_WHILE).is_ok()
+    }),
+];
+
+const A_WHILE: Duration = Duration::from_millis(1);
+
+/// What another thread sets, notifies or sends once.
+struct Tried {
+    flag: Arc<AtomicBool>,
+    lock: Arc<Mutex<bool>>,
+    condvar: Arc<Condvar>,
+    receiver: mpsc::Receiver<()>,
+}
+
+/// Tries so often, and then gives up.
+fn tries(most: usize, succeeds: fn(&Tried) -> bool) -> Outcome {
+    Checker::new().run(move || {
+        let (sender, receiver) = mpsc::channel();
+        let tried = Tried {
+            flag: Arc::default(),
+            lock: Arc::default(),
+            condvar: Arc::default(),
+            receiver,
+        };
+        let (flag, lock, condvar) = (
+            tried.flag.clone(),
+            tried.lock.clone(),
+            tried.condvar.clone(),
+        );
+        let other = thread::spawn(move || {
+            flag.store(true, Release);
+            *lock.lock().unwrap() = true;
+            condvar.notify_one();
+            // The receiver may be gone.
+            let _ = sender.send(());
+        });
+        let has_succeeded = (0..most).any(|_| succeeds(&tried));
+        other.join().unwrap();
+        assert!(has_succeeded, "gave up");
+    })
+}
+
 #[test]
 fn some_tries_and_then_a_wrong_path_are_found() {
-    for tries in 2..=4 {
-        let lock = Checker::new().run(move || {
-            let lock = Arc::new(Mutex::new(()));
-            let other = {
-                let lock = lock.clone();
-                thread::spawn(move || {
-                    let _held = lock.lock().unwrap();
-                    thread::yield_now();
-                })
-            };
-            for tried in 0.. {
-                if lock.try_lock().is_ok() {
-                    break;
-                }
-                assert!(tried + 1 < tries, "gave up");
-            }
-            other.join().unwrap();
-        });
-        assert!(lock.to_string().contains("gave up"), "{tries}: {lock}");
-        let spins = waits_for(
-            flag,
-            set,
-            match tries {
-                2 => |flag| {
-                    for tried in 0.. {
-                        if flag.load(Relaxed) {
-                            break;
-                        }
-                        hint::spin_loop();
-                        assert!(tried < 2, "gave up");
-                    }
-                },
-                3 => |flag| {
-                    for tried in 0.. {
-                        if flag.load(Relaxed) {
-                            break;
-                        }
-                        thread::sleep(std::time::Duration::from_millis(1));
-                        assert!(tried < 3, "gave up");
-                    }
-                },
-                _ => |flag| {
-                    for tried in 0.. {
-                        if flag.load(Relaxed) {
-                            break;
-                        }
-                        thread::park_timeout(std::time::Duration::from_millis(1));
-                        assert!(tried < 4, "gave up");
-                    }
-                },
-            },
-        );
-        assert!(spins.to_string().contains("gave up"), "{tries}: {spins}");
-        let receives = Checker::new().run(move || {
-            let (sender, receiver) = mpsc::channel();
-            let other = thread::spawn(move || sender.send(1).unwrap());
-            for tried in 0.. {
-                let received = match tries {
-                    2 => receiver.try_recv().is_ok(),
-                    _ => receiver
-                        .recv_timeout(std::time::Duration::from_millis(1))
-                        .is_ok(),
-                };
-                if received {
-                    break;
-                }
-                assert!(tried + 1 < tries, "gave up");
-            }
-            other.join().unwrap();
-        });
-        assert!(
-            receives.to_string().contains("gave up"),
-            "{tries}: {receives}"
-        );
+    for (way, succeeds) in WAYS_TO_TRY {
+        for most in 2..=4 {
+            let outcome = tries(most, succeeds);
+            let text = outcome.to_string();
+            assert!(text.contains("gave up"), "{way}, {most}: {text}");
+            // The search has found it, and no sampled execution.
+            assert!(!text.contains("they spin for up to"), "{way}: {text}");
+        }
     }
 }
 

@@ -21,7 +21,12 @@ pub(crate) const IS_SUPPORTED: bool = cfg!(all(
 
 /// The lowest address of what belongs to the program on the stack of the calling thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Frame(*const u8);
+pub(crate) struct Frame {
+    lowest: *const u8,
+    /// What was passed to [`cross`]: the operands of the operation.
+    operands: *const u8,
+    operands_size: usize,
+}
 
 /// Parts of a state, as distances from its first byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,7 +40,13 @@ impl Frame {
     /// The address as a number.
     #[inline]
     pub(crate) fn address(self) -> usize {
-        self.0.addr()
+        self.lowest.addr()
+    }
+
+    /// Where the operands are in a state, as distances from its first byte.
+    pub(crate) fn operands(self) -> Range<usize> {
+        let first = self.operands.addr() - self.address();
+        first..first + self.operands_size
     }
 
     /// Where the parts of a state are.
@@ -54,7 +65,7 @@ impl Frame {
     #[inline]
     pub(crate) unsafe fn state<'a>(self, base: usize) -> &'a [u8] {
         // SAFETY: the caller's promise.
-        unsafe { std::slice::from_raw_parts(self.0, base - self.address()) }
+        unsafe { std::slice::from_raw_parts(self.lowest, base - self.address()) }
     }
 
     /// A hash of the registers and of the return address. Equal states have equal hashes.
@@ -64,7 +75,7 @@ impl Frame {
     #[inline]
     pub(crate) unsafe fn hash(self) -> u64 {
         // SAFETY: the assembly below has pushed them there.
-        let words = unsafe { &*self.0.cast::<[u64; PUSHED]>() };
+        let words = unsafe { &*self.lowest.cast::<[u64; PUSHED]>() };
         let fold = |hash: u64, word: &u64| hash.rotate_left(9) ^ word;
         words.iter().fold(self.address() as u64, fold)
     }
@@ -79,11 +90,16 @@ pub(crate) fn cross<R>(function: impl FnOnce(Frame) -> R) -> R {
     }
 
     extern "C-unwind" fn run<F: FnOnce(Frame) -> R, R>(call: *mut u8, frame: *const u8) {
+        let at = Frame {
+            lowest: frame,
+            operands: call,
+            operands_size: size_of::<Call<F, R>>(),
+        };
         // SAFETY: `cross` passes its own call, which it does not use meanwhile.
         let call = unsafe { &mut *call.cast::<Call<F, R>>() };
         // SAFETY: this is the only place where it is taken, and it runs once per call.
         let function = unsafe { ManuallyDrop::take(&mut call.function) };
-        call.result.write(function(Frame(frame)));
+        call.result.write(function(at));
     }
 
     fn run_of<F: FnOnce(Frame) -> R, R>(_: &F) -> extern "C-unwind" fn(*mut u8, *const u8) {

@@ -109,6 +109,12 @@ impl CheckedCell {
                 return (None, None, step);
             }
             let drop = execution.slot().final_drop;
+            if how == CellAccessKind::Write && execution.phase == Phase::Running {
+                // What it writes is not known.
+                let slot = execution.slot_mut();
+                slot.waits.note_change();
+                slot.visits.forget();
+            }
             let (races, thread) = (&mut execution.races, execution.running.thread);
             let race = match how {
                 CellAccessKind::Read => races.read_cell(thread, self.index, location),

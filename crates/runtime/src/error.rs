@@ -148,6 +148,9 @@ pub enum Restart {
     /// A loop depends on memory that is not compared, so it must not be taken to wait. The
     /// [`Registry`](super::Registry) has recorded it: reuse it.
     UnseenMemory,
+    /// A loop goes round again and again, changes nothing, and does not come back to the same state.
+    /// The [`Registry`](super::Registry) has recorded it: reuse it.
+    EndlessLoop,
     /// The destructor of a thread-local value does something that other threads can observe, so it
     /// matters that it may do so after the end of a scope
     /// ([`Setup::are_destructors_late`](super::Setup::are_destructors_late)).

@@ -94,4 +94,5 @@ pub use statics::StaticDeclaration;
 pub use step::Step;
 pub use threads::Outcomes;
 pub use variable::{Operand, Variable, fence};
+pub use visits::MOST_ROUNDS;
 pub use waits::MOST_RETURNS;

@@ -2,8 +2,8 @@
 //! stacks of other threads.
 //!
 //! A thread that comes back to an operation with the same stack and registers is in the same state
-//! only if the memory that it depends on is the same too. With the [`Allocator`](super::Allocator) that
-//! memory is known. Threads are coroutines of one OS thread, so between the end of an operation and
+//! only if the memory that it depends on is the same too. The stacks of the other threads are always
+//! known, and the heap with the [`Allocator`](super::Allocator). Threads are coroutines of one OS thread, so between the end of an operation and
 //! the next one only their thread runs: the memory is copied at the former and compared with the copy
 //! at the latter. Each word that has changed is recorded with the number that was added to it, and
 //! a round has changed nothing if these numbers add up to 0 for each word ([`Changes`]).
@@ -122,6 +122,9 @@ impl Changes {
 /// The memory of the program that is compared.
 #[derive(Default)]
 pub(crate) struct ComparedMemory {
+    /// Whether states are compared.
+    is_on: bool,
+    /// None without the allocator: then no heap is compared.
     arena: Option<Arena>,
     /// By thread. None if there is no heap for it.
     heaps: Vec<Option<Heap>>,
@@ -139,14 +142,10 @@ impl ComparedMemory {
             ComparedStates::Never | ComparedStates::OnDemand => None,
         };
         ComparedMemory {
+            is_on: compared == ComparedStates::Always,
             arena,
             ..ComparedMemory::default()
         }
-    }
-
-    #[inline]
-    fn is_on(&self) -> bool {
-        self.arena.is_some()
     }
 
     /// Begins an execution.
@@ -160,16 +159,16 @@ impl ComparedMemory {
     /// Code of the program runs from now on, as this thread.
     #[inline]
     pub(crate) fn enter(&mut self, thread: ThreadId) {
-        if self.is_on() {
+        if self.is_on {
+            self.watched = None;
             self.enter_heap_of(thread);
         }
     }
 
     fn enter_heap_of(&mut self, thread: ThreadId) {
-        self.watched = None;
+        let Some(arena) = &self.arena else { return };
         while self.heaps.len() <= thread.index() {
-            let heap = self.arena.as_ref().and_then(|a| a.heap(self.heaps.len()));
-            self.heaps.push(heap);
+            self.heaps.push(arena.heap(self.heaps.len()));
         }
         Heap::make_current(self.heaps[thread.index()]);
     }
@@ -177,7 +176,7 @@ impl ComparedMemory {
     /// Code of the program does not run any more.
     #[inline]
     pub(crate) fn leave(&mut self) {
-        if self.is_on() {
+        if self.arena.is_some() {
             Heap::make_current(None);
         }
     }
@@ -187,18 +186,22 @@ impl ComparedMemory {
         let has_everything = |heap: &Option<Heap>| heap.is_some_and(Heap::has_everything);
         match self.heaps.iter().all(has_everything) {
             // There was no room for another arena.
-            _ if !self.is_on() && is_installed() => ComparedHeap::Part,
-            _ if !self.is_on() => ComparedHeap::Nothing,
+            _ if self.arena.is_none() && is_installed() => ComparedHeap::Part,
+            _ if self.arena.is_none() => ComparedHeap::Nothing,
             true => ComparedHeap::All,
             false => ComparedHeap::Part,
         }
+    }
+
+    fn heap_of(&self, thread: ThreadId) -> Option<Heap> {
+        self.heaps.get(thread.index()).copied().flatten()
     }
 
     /// Copies what the thread could change, and others could depend on.
     fn copy_for(&mut self, thread: ThreadId, threads: &Threads) {
         self.ranges.clear();
         self.copy.clear();
-        let own = self.heaps.get(thread.index()).copied().flatten();
+        let own = self.heap_of(thread);
         // Its own heap is the only one that may grow: it comes last.
         let heaps = self
             .heaps
@@ -225,7 +228,7 @@ impl ComparedMemory {
 
     /// Records what the thread has changed since the copy was made, and takes it over.
     fn record(&mut self, changes: &mut Changes) {
-        let own = self.watched.and_then(|thread| self.heaps[thread.index()]);
+        let own = self.watched.and_then(|thread| self.heap_of(thread));
         if let (Some(own), Some(last)) = (own, self.ranges.last_mut()) {
             // What was not used was zero.
             let grown = own.used().count.saturating_sub(last.count);
@@ -288,7 +291,7 @@ impl Execution {
     /// recorded from now on.
     #[inline]
     pub(crate) fn watch_changes(&mut self) {
-        if self.memory.is_on() {
+        if self.memory.is_on {
             self.watch_running_thread();
         }
     }
@@ -309,7 +312,7 @@ impl Execution {
     /// Records what the running thread has changed since its last operation.
     #[inline]
     pub(crate) fn note_changes(&mut self) {
-        if self.memory.is_on() {
+        if self.memory.is_on {
             self.note_changes_of_running();
         }
     }

@@ -425,6 +425,7 @@ impl Current {
     fn arrive(self, arrival: Arrival) {
         match arrival {
             Arrival::Unknown => self.fail(Restart::ComparedStates),
+            Arrival::Endless => self.fail(Restart::EndlessLoop),
             Arrival::Unexpected => self.fail_for_unseen_memory(),
             Arrival::New | Arrival::Round(_) => {}
         }
@@ -778,6 +779,8 @@ enum Arrival {
     New,
     /// It has been here, and states are not compared.
     Unknown,
+    /// It goes round without end.
+    Endless,
     /// It should have done something else.
     Unexpected,
     /// It has been here, or the explorer says so.
@@ -855,29 +858,45 @@ impl Execution {
                 (true, _) => Arrival::Unknown,
             };
         };
-        if self.names.is_unseen(location) {
-            return Arrival::New;
-        }
         // SAFETY: `cross`, which is running, has passed the frame.
-        unsafe { self.visit_in(frame, operation) }
+        unsafe { self.visit_compared(frame, operation, location) }
     }
 
-    /// Compares the state of the running thread with those at earlier visits.
+    /// As [`visit`](Self::visit), if states are compared.
     ///
     /// # Safety
     /// The frame must be that of a running [`cross`] on the stack of the thread.
-    unsafe fn visit_in(&mut self, frame: Frame, operation: u64) -> Arrival {
-        let mutation = self.setup.state_mutation;
-        let slot = self.slot_mut();
-        let (base, changes) = (slot.stack.yielder.addr(), &mut slot.changes);
-        // SAFETY: the promise of the caller. The stack of the running thread ends at the yielder.
-        let visit = unsafe { slot.visits.visit(frame, operation, base, changes, mutation) };
-        let round = match visit {
-            Visit::Changed => Round::New,
-            Visit::Same(events) => {
+    #[inline(never)] // Programs without loops do not come here.
+    unsafe fn visit_compared(
+        &mut self,
+        frame: Frame,
+        operation: u64,
+        location: LocationRef,
+    ) -> Arrival {
+        let visit = match self.names.is_unseen(location) {
+            true => Visit::Changed,
+            // SAFETY: the promise of the caller.
+            false => unsafe { self.visit_in(frame, operation) },
+        };
+        let max_steps = self.setup.max_steps;
+        let is_endless = self.slot_mut().visits.is_endless(visit, max_steps);
+        let is_known = self.names.is_endless(location);
+        if is_endless && !is_known {
+            let location = self.names.location(location);
+            self.names.registry().note_endless_loop(location);
+            return Arrival::Endless;
+        }
+        let bounded = match is_known {
+            true => self.slot_mut().visits.bounded_round(operation),
+            false => None,
+        };
+        let round = match (visit, bounded) {
+            (Visit::Same(events), _) => {
                 self.note_same_state();
                 Round::Repeated(events)
             }
+            (Visit::Changed, Some(events)) => Round::Bounded(events),
+            (Visit::Changed, None) => Round::New,
         };
         let known = match self.running.stepping == Some(self.running.thread) {
             true => self.performed_mut().known_round,
@@ -888,6 +907,18 @@ impl Execution {
             Round::New => Arrival::New,
             round => Arrival::Round(round),
         }
+    }
+
+    /// Compares the state of the running thread with those at earlier visits.
+    ///
+    /// # Safety
+    /// The frame must be that of a running [`cross`] on the stack of the thread.
+    unsafe fn visit_in(&mut self, frame: Frame, operation: u64) -> Visit {
+        let mutation = self.setup.state_mutation;
+        let slot = self.slot_mut();
+        let (base, changes) = (slot.stack.yielder.addr(), &mut slot.changes);
+        // SAFETY: the promise of the caller. The stack of the running thread ends at the yielder.
+        unsafe { slot.visits.visit(frame, operation, base, changes, mutation) }
     }
 }
 

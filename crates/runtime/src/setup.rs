@@ -27,6 +27,9 @@ pub enum ComparedStates {
 pub enum StateMutation {
     /// Saved registers are not compared.
     IgnoreRegisters,
+    /// What is passed to an operation is not compared, wherever it is on the way: in the lowest frames, or
+    /// in a saved register.
+    IgnoreOperands,
     /// The lowest frames of the stack are not compared.
     IgnoreLowestFrame,
     /// Hashes of 8 bits are compared, and no bytes.

@@ -12,6 +12,11 @@
 //! values, it has to perform the operations of the round before. If it does not, the loop depends on
 //! memory that nobody has compared ([`Visits::is_unexpected`]).
 //!
+//! A loop that does not come back to the same state is explored round by round. If it does not end
+//! either, there are endlessly many. So when a thread goes on and on without changing anything, the
+//! check starts over ([`Restart::EndlessLoop`](super::Restart::EndlessLoop)), and stops the loop after
+//! [`MOST_ROUNDS`] rounds until something changes. The check is then incomplete.
+//!
 //! Copying stacks takes time, and most programs have no loops that wait. So at first a runtime only
 //! remembers which operations were performed. A second one makes the check start over with copies
 //! ([`Setup::compared_states`](super::Setup::compared_states)).
@@ -38,6 +43,15 @@ const FIRST: usize = 4;
 /// How many operations of a thread are recorded that has changed nothing in between.
 const MOST_DONE: usize = 1 << 16;
 
+/// How often a loop that goes round without end comes to the same operation without having changed
+/// anything, before it is stopped until something changes.
+pub const MOST_ROUNDS: u32 = 7;
+
+/// A thread goes round without end if it performs more than this part of the steps of an
+/// execution without changing anything, and at least so many. Others may need some too.
+const ENDLESS_PART: u64 = 3;
+const LEAST_ENDLESS: u64 = 100;
+
 /// How much of a stack is cleared below the frames that were compared: deeper ones may be.
 const BELOW: usize = 1024;
 
@@ -57,6 +71,10 @@ pub(crate) struct Visits {
     first_count: usize,
     /// The number of events of the thread.
     pub(crate) events: u32,
+    /// How many of them there were when it last came back or changed something. Valid in its epoch.
+    progress: (u64, u32),
+    /// Operations of loops that go round without end, in this epoch.
+    rounds: Vec<RoundCount>,
     /// The lowest frame since the stack was cleared; none if it never was.
     lowest: Option<usize>,
     /// If states are compared: the states at these visits.
@@ -72,6 +90,16 @@ pub(crate) struct Done {
     /// What it has read; none if that is not known.
     read: Option<u64>,
     pub(crate) location: LocationRef,
+}
+
+/// How often a thread has come to an operation of a loop that goes round without end.
+#[derive(Clone, Copy)]
+struct RoundCount {
+    operation: u64,
+    epoch: u64,
+    rounds: u32,
+    /// The number of events before the last time.
+    events: u32,
 }
 
 /// The operations of a thread since it last changed something, and those that it has to repeat.
@@ -142,6 +170,8 @@ impl Default for Visits {
             first: [0; FIRST],
             first_count: 0,
             events: 0,
+            progress: (0, 0),
+            rounds: Vec::new(),
             lowest: None,
             sites: Vec::new(),
             done: History::default(),
@@ -209,6 +239,49 @@ impl Visits {
     pub(crate) fn begin(&mut self) {
         self.forget();
         self.events = 0;
+    }
+
+    /// The thread is about to perform an operation. Whether it has done nothing for too long but to
+    /// go from one new state to the next, in executions of so many steps.
+    #[inline]
+    pub(crate) fn is_endless(&mut self, visit: Visit, max_steps: u64) -> bool {
+        if self.progress.0 != self.epoch || visit != Visit::Changed {
+            self.progress = (self.epoch, self.events);
+        }
+        let most = (max_steps / ENDLESS_PART).max(LEAST_ENDLESS);
+        u64::from(self.events - self.progress.1) > most
+    }
+
+    /// The thread is about to perform an operation of a loop that goes round without end. The number
+    /// of events of its last round, if it has gone round often enough.
+    pub(crate) fn bounded_round(&mut self, operation: u64) -> Option<u32> {
+        let (epoch, events) = (self.epoch, self.events);
+        let known = self
+            .rounds
+            .iter_mut()
+            .find(|known| known.operation == operation);
+        let Some(known) = known else {
+            self.rounds.push(RoundCount {
+                operation,
+                epoch,
+                rounds: 1,
+                events,
+            });
+            return None;
+        };
+        let last = *known;
+        let is_same_epoch = last.epoch == epoch;
+        *known = RoundCount {
+            operation,
+            epoch,
+            rounds: if is_same_epoch {
+                last.rounds.saturating_add(1)
+            } else {
+                1
+            },
+            events,
+        };
+        (is_same_epoch && last.rounds >= MOST_ROUNDS).then(|| events - last.events)
     }
 
     /// Whether there were visits since the thread last changed something, if states are compared.
@@ -307,7 +380,7 @@ impl Visits {
         match mutation {
             None => self.compare(hash ^ operation, state, changes),
             Some(mutation) => {
-                let state = mutation.compared(state);
+                let state = mutation.compared(state, frame);
                 self.compare(address as u64 ^ operation, &state, changes)
             }
         }
@@ -343,17 +416,24 @@ impl StateMutation {
     /// How much of the stack is taken for the lowest frame, in bytes.
     const LOWEST: usize = 256;
 
+    /// How much of the frame above the operands may have copies of them, in bytes.
+    const SPILLED: usize = 128;
+
     /// What is compared of a state.
     #[cold]
-    pub(crate) fn compared(self, state: &[u8]) -> Vec<u8> {
+    pub(crate) fn compared(self, state: &[u8], frame: Frame) -> Vec<u8> {
         let parts = Frame::parts();
+        let ignore_registers = |state: &mut [u8]| {
+            let registers = parts.registers.iter().cloned();
+            registers.for_each(|part| state[part].fill(0));
+        };
         let mut state = state.to_vec();
         match self {
-            StateMutation::IgnoreRegisters => {
-                parts
-                    .registers
-                    .into_iter()
-                    .for_each(|part| state[part].fill(0));
+            StateMutation::IgnoreRegisters => ignore_registers(&mut state),
+            StateMutation::IgnoreOperands => {
+                ignore_registers(&mut state);
+                let end = (frame.operands().end + Self::SPILLED).min(state.len());
+                state[parts.frames.start..end].fill(0);
             }
             StateMutation::IgnoreLowestFrame => {
                 let frames = &mut state[parts.frames];

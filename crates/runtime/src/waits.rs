@@ -370,8 +370,8 @@ impl Current {
                 ComparedStates::Always => unsafe { frame.state(slot.stack.yielder.addr()) },
                 _ => &[],
             };
-            let mutated =
-                (mutation.filter(|_| !state.is_empty())).map(|mutation| mutation.compared(state));
+            let mutated = (mutation.filter(|_| !state.is_empty()))
+                .map(|mutation| mutation.compared(state, frame));
             let state = mutated.as_deref().unwrap_or(state);
             let (waits, changes) = (&mut slot.waits, &mut slot.changes);
             let kind = waits.wait(condvar, location, compared, (state, protected), changes);

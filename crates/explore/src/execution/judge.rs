@@ -383,12 +383,12 @@ impl<P: Program> Run<P> {
         else {
             return Some(Trial::Continues);
         };
+        // The log still ends with the load itself.
+        let before = self.log.event(self.log.last_of(thread)).previous;
         match (intent, self.program.round(thread)) {
             // A round that began after the load leads nowhere before it.
             (Intent::SpinHint, Round::Repeated(round)) => Some(match round.checked_sub(events) {
-                Some(earlier) if self.has_no_effect(self.log.last_of(thread), earlier) => {
-                    Trial::ComesBack
-                }
+                Some(earlier) if self.has_no_effect(before, earlier) => Trial::ComesBack,
                 _ => Trial::Continues,
             }),
             (Intent::SpinHint, Round::New) | (Intent::Local, _) => None,

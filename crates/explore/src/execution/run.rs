@@ -365,7 +365,9 @@ impl<P: Program> Run<P> {
         let location = self.program.location(thread);
         let earlier_rounds = match self.program.round(thread) {
             Round::New => None,
-            Round::Repeated(events) => self.read_round(thread, |_, number| number == events),
+            Round::Repeated(events) | Round::Bounded(events) => {
+                self.read_round(thread, |_, number| number == events)
+            }
             Round::Assumed => self.read_round(thread, |event, _| {
                 event.intent == Intent::SpinHint && event.location == location
             }),
@@ -395,7 +397,8 @@ impl<P: Program> Run<P> {
             }
         }
         self.hit_spin_bound |= !has_changed && self.spin != SpinRule::UntilChange;
-        if self.spin == SpinRule::UntilChange && !self.waits.contains(&location) {
+        let is_wait = !matches!(self.program.round(thread), Round::Bounded(_));
+        if is_wait && self.spin == SpinRule::UntilChange && !self.waits.contains(&location) {
             self.waits.insert(location);
         }
         Hint::Waits { has_changed }
@@ -483,6 +486,8 @@ impl<P: Program> Run<P> {
             return None;
         }
         let mut next: Option<(u32, ThreadId)> = None;
+        // Loops that only wait are in a livelock if all threads are in one; others may end.
+        let mut without_end: Option<(u32, ThreadId)> = None;
         for thread in self.threads() {
             if let ThreadStatus::Pending {
                 intent: Intent::SpinHint,
@@ -490,18 +495,26 @@ impl<P: Program> Run<P> {
             } = self.program.status(thread)
             {
                 self.evaluate_hint(thread);
-                if next.is_none_or(|(repeats, _)| self.repeats < repeats) {
-                    next = Some((self.repeats, thread));
+                let repeats = self.repeats;
+                let is_least =
+                    |least: Option<(u32, ThreadId)>| least.is_none_or(|(least, _)| repeats < least);
+                if is_least(next) {
+                    next = Some((repeats, thread));
+                }
+                let is_bounded = matches!(self.program.round(thread), Round::Bounded(_));
+                if is_bounded && is_least(without_end) {
+                    without_end = Some((repeats, thread));
                 }
             }
         }
-        let (repeats, thread) = next?;
+        let (repeats, mut thread) = next?;
         if repeats > self.livelock_after {
-            // They may wait for a thread that an assumption has stopped.
-            if self.has_stopped_thread() || self.program.is_over() {
-                return None;
+            match without_end {
+                Some((_, other)) => thread = other,
+                // They may wait for a thread that an assumption has stopped, or the program has ended.
+                None if self.has_stopped_thread() || self.program.is_over() => return None,
+                None => return Some(Err(Fault::Livelock(self.waiting()).into())),
             }
-            return Some(Err(Fault::Livelock(self.waiting()).into()));
         }
         Some(self.take_step(Turn { thread, outcome: 0 }, true))
     }

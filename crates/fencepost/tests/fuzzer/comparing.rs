@@ -65,14 +65,25 @@ fn smallest(
     }
 }
 
-/// Compares so many programs, prints those that differ, and counts.
-pub fn compare_all(
+/// Compares so many programs of a fixed seed in a way that must show differences.
+pub fn compare_some(
     name: &str,
     kind: Programs,
     programs: u64,
     compare: impl Fn(&Arc<Program>) -> Compared,
 ) -> Tally {
-    let seed = number_from("FENCEPOST_TEST_SEED", 1);
+    compare_all(name, kind, (SEED, programs), compare)
+}
+
+const SEED: u64 = 1;
+
+/// Compares so many programs of a seed, prints those that differ, and counts.
+fn compare_all(
+    name: &str,
+    kind: Programs,
+    (seed, programs): (u64, u64),
+    compare: impl Fn(&Arc<Program>) -> Compared,
+) -> Tally {
     let mut generator = Generator::new(kind, seed);
     let mut tally = Tally::default();
     for number in 0..programs {
@@ -105,7 +116,8 @@ pub fn agree(
     compare: impl Fn(&Arc<Program>) -> Compared,
 ) {
     let programs = number_from("FENCEPOST_TEST_PROGRAMS", programs);
-    let tally = compare_all(name, kind, programs, compare);
+    let seed = number_from("FENCEPOST_TEST_SEED", SEED);
+    let tally = compare_all(name, kind, (seed, programs), compare);
     assert_eq!(tally.differ, 0, "{name}");
     assert!(
         tally.agree * 3 >= programs,

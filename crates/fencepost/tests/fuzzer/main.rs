@@ -49,7 +49,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use checked::{Summary, checker, run, run_in_pieces};
-use comparing::{Compared, agree, compare_all};
+use comparing::{Compared, agree, compare_some};
 use explorer::without_spurious;
 use fencepost::Target;
 use fencepost_memory::Random;
@@ -149,14 +149,14 @@ fn a_bound_that_cuts_nothing_changes_nothing() {
 #[test]
 fn differences_are_noticed() {
     let of_all_types = Programs::OfAllTypes;
-    let bounded = compare_all("no preemptions", of_all_types, 40, |program| {
+    let bounded = compare_some("no preemptions", of_all_types, 40, |program| {
         against(program, |exhaustive| {
             let checker = checker().preemption_bound(0);
             with_bound(exhaustive, run(program, &checker))
         })
     });
     assert!(bounded.differ > 0, "a bound of 0 cuts something");
-    let uncounted = compare_all("lost execution", of_all_types, 10, |program| {
+    let uncounted = compare_some("lost execution", of_all_types, 10, |program| {
         against(program, |one| {
             let mut two = run(program, &checker().workers(2));
             two.iter_mut().for_each(|two| two.executions -= 1);
@@ -164,7 +164,7 @@ fn differences_are_noticed() {
         })
     });
     assert!(uncounted.differ > 0, "a lost execution is noticed");
-    let stopped = compare_all("not resumed", of_all_types, 20, |program| {
+    let stopped = compare_some("not resumed", of_all_types, 20, |program| {
         against(program, |whole| {
             let file = CheckpointFile::new("stopped");
             let mut is_first = true;
@@ -295,15 +295,15 @@ fn checks_report_the_failures_of_all_interleavings() {
 /// buffers, and one in which release operations are relaxed.
 #[test]
 fn differences_from_the_interpreter_are_noticed() {
-    let spurious = compare_all("not spurious", Programs::OfAllTypes, 40, |program| {
+    let spurious = compare_some("not spurious", Programs::OfAllTypes, 40, |program| {
         compare_outcomes(program, without_spurious())
     });
     assert!(spurious.differ > 0, "no wait returns spuriously");
-    let buffers = compare_all("other buffers", Programs::OfOrderings, 40, |program| {
+    let buffers = compare_some("other buffers", Programs::OfOrderings, 40, |program| {
         compare_with_buffers(program, Target::X86, Buffers::Pso)
     });
     assert!(buffers.differ > 0, "stores are in order on x86");
-    let relaxed = compare_all("relaxed", Programs::WithFailures, 100, |program| {
+    let relaxed = compare_some("relaxed", Programs::WithFailures, 100, |program| {
         compare_failures(program, &Arc::new(program.with_relaxed_stores()))
     });
     assert!(relaxed.differ > 0, "relaxed stores release nothing");

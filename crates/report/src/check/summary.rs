@@ -55,7 +55,7 @@ pub enum Compared {
     /// Nothing.
     #[default]
     Nothing,
-    /// The stack and the registers of its thread.
+    /// The stack and the registers of its thread, and the stacks of the others.
     Stacks,
     /// These, and most other memory of the execution: some blocks were too large.
     MostMemory,
@@ -186,6 +186,9 @@ pub enum Gap {
     StoppedAtProblem,
     /// An operation of the library drained stores that may stay in the buffer on the machine.
     EarlyDrain,
+    /// These loops change nothing, do not come back to the same state, and go round without end, as far as
+    /// is known. A thread went round at most so often, unless something changed.
+    EndlessLoops(u32, Vec<SourcePosition>),
     /// These loops depend on memory that is not compared: they did something else although they had
     /// come back to the same state and read the same values.
     UnseenMemory(Vec<SourcePosition>),

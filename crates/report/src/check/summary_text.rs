@@ -210,6 +210,18 @@ pub(crate) fn gap_sentence(gap: &Gap, language: ProgramLanguage) -> String {
             setting("continue_after_failure")
         ),
         Gap::EarlyDrain => format!("executions in which {}", early_drain(language)),
+        Gap::EndlessLoops(rounds, loops) => {
+            let noun = match loops.len() {
+                1 => "the loop",
+                _ => "one of the loops",
+            };
+            format!(
+                "executions in which {noun} at {}, which never comes back to the same state, goes round more than \
+                 {} although nothing changes",
+                places(loops).unwrap_or_default(),
+                counted(u64::from(*rounds), "time")
+            )
+        }
         Gap::UnseenMemory(loops) => {
             let (noun, depends) = match loops.len() {
                 1 => ("the loop", "depends"),
@@ -249,6 +261,7 @@ pub(crate) fn gap_name(gap: &Gap) -> &'static str {
         Gap::StoppedAtProblem => "stopped-at-problem",
         Gap::EarlyDrain => "other",
         Gap::UnseenMemory(_) => "unseen-memory",
+        Gap::EndlessLoops(..) => "endless-loops",
     }
 }
 
@@ -294,14 +307,14 @@ fn library_assumption(summary: &CheckSummary) -> Option<String> {
 fn memory_assumption(summary: &CheckSummary) -> Option<String> {
     let all = summary.loops_and_waits();
     let loops = places(&all)?;
-    let (noun, comes, its) = match all.len() {
-        1 => ("the loop", "comes", "its thread's stack"),
-        _ => ("the loops", "come", "their threads' stacks"),
+    let (noun, comes) = match all.len() {
+        1 => ("the loop", "comes"),
+        _ => ("the loops", "come"),
     };
     let tried = tried(summary);
     Some(format!(
-        "{noun} at {loops} {comes} back to the same state, and {verb} on no memory but {its} and Fencepost's \
-         types (other memory is compared only with `fencepost::Allocator`{tried})",
+        "{noun} at {loops} {comes} back to the same state, and {verb} on no memory but the threads' stacks and \
+         Fencepost's types (other memory is compared only with `fencepost::Allocator`{tried})",
         verb = if all.len() == 1 { "depends" } else { "depend" },
     ))
 }

@@ -268,15 +268,15 @@ impl FindingObject {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct GapObject {
     /// `preemption-bound`, `execution-budget`, `time-budget`, `memory-budget`, `spin-bound`,
-    /// `wait-bound`, `random`, `replay`, `interrupted`, `stopped-at-problem`, `unseen-memory` or
-    /// `other`.
+    /// `wait-bound`, `random`, `replay`, `interrupted`, `stopped-at-problem`, `unseen-memory`,
+    /// `endless-loops` or `other`.
     pub reason: &'static str,
     /// The bound or the budget, in milliseconds or bytes; for `random`, the seed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
     /// The executions that are left out, as a sentence.
     pub left_out: String,
-    /// For `unseen-memory`: the loops that depend on it.
+    /// For `unseen-memory` and `endless-loops`: the loops.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub loops: Vec<PlaceObject>,
 }
@@ -287,6 +287,7 @@ impl GapObject {
             Gap::PreemptionBound(bound) | Gap::SpinBound(bound) | Gap::WaitBound(bound) => {
                 Some(u64::from(*bound))
             }
+            Gap::EndlessLoops(rounds, _) => Some(u64::from(*rounds)),
             Gap::ExecutionBudget(budget)
             | Gap::FurtherExecutions(budget)
             | Gap::MemoryBudget(budget) => Some(*budget),
@@ -299,7 +300,9 @@ impl GapObject {
             | Gap::UnseenMemory(_) => None,
         };
         let loops = match gap {
-            Gap::UnseenMemory(loops) => loops.iter().map(PlaceObject::new).collect(),
+            Gap::UnseenMemory(loops) | Gap::EndlessLoops(_, loops) => {
+                loops.iter().map(PlaceObject::new).collect()
+            }
             _ => Vec::new(),
         };
         GapObject {

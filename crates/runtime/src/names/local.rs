@@ -52,6 +52,7 @@ pub struct LocalNames {
     thread_names: Vec<Option<Box<str>>>,
     visible_drops: FxHashSet<LocationId>,
     unseen: FxHashSet<LocationId>,
+    endless: FxHashSet<LocationId>,
 }
 
 impl LocalNames {
@@ -69,6 +70,7 @@ impl LocalNames {
             thread_names: Vec::new(),
             visible_drops: FxHashSet::default(),
             unseen: FxHashSet::default(),
+            endless: FxHashSet::default(),
         }
     }
 
@@ -234,8 +236,8 @@ impl LocalNames {
         self.statics.get(&identity).copied()
     }
 
-    /// Learns which drops matter to other threads, and which loops depend on memory that is not
-    /// compared.
+    /// Learns which drops matter to other threads, which loops depend on memory that is not
+    /// compared, and which go round without end.
     #[inline]
     pub fn learn(&mut self) {
         if self.registry.visible_drop_count() != self.visible_drops.len() {
@@ -243,6 +245,9 @@ impl LocalNames {
         }
         if self.registry.unseen_count() != self.unseen.len() {
             self.unseen.extend(self.registry.unseen_memory());
+        }
+        if self.registry.endless_count() != self.endless.len() {
+            self.endless.extend(self.registry.endless_operations());
         }
     }
 
@@ -254,6 +259,16 @@ impl LocalNames {
         }
         let location = self.location(location);
         self.unseen.contains(&location)
+    }
+
+    /// Whether the loop around an operation here goes round without end.
+    #[inline]
+    pub fn is_endless(&mut self, location: LocationRef) -> bool {
+        if self.endless.is_empty() {
+            return false;
+        }
+        let location = self.location(location);
+        self.endless.contains(&location)
     }
 
     /// Whether other threads can observe the drops of an `Arc` that is created here.

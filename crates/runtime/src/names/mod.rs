@@ -180,6 +180,8 @@ pub struct Registry {
     visible_drop_count: AtomicUsize,
     /// The number of `unseen` places, to be read without the lock.
     unseen_count: AtomicUsize,
+    /// The number of `endless` places, to be read without the lock.
+    endless_count: AtomicUsize,
     /// The fences that are inserted into the program.
     insertions: Arc<Insertions>,
     /// The ids of threads and commits if stores are buffered, and whether an operation has waited
@@ -209,6 +211,9 @@ pub(crate) struct Tables {
     /// The operations of loops that depend on memory that is not compared, and the first of each.
     unseen: BTreeSet<LocationId>,
     unseen_loops: BTreeSet<LocationId>,
+    /// Operations of loops that go round without end, and those at which this was found out.
+    endless: BTreeSet<LocationId>,
+    endless_loops: BTreeSet<LocationId>,
     /// The initial values of the objects of the last execution, and those of the executions that
     /// are reported.
     first_values: FxHashMap<Address, u64>,
@@ -238,6 +243,7 @@ impl Registry {
             tables: Mutex::new(tables),
             visible_drop_count: AtomicUsize::new(0),
             unseen_count: AtomicUsize::new(0),
+            endless_count: AtomicUsize::new(0),
             insertions: Arc::default(),
             buffering: Mutex::default(),
             has_bounded_wait: AtomicBool::new(false),
@@ -308,28 +314,36 @@ impl Registry {
             .store(tables.unseen.len(), Ordering::Release);
     }
 
-    /// Records the same loops in the registry of another check of the same program.
-    pub fn copy_unseen_memory(&self, other: &Registry) {
-        let places = |of: fn(&Tables) -> &BTreeSet<LocationId>| -> Vec<SourceLocation> {
-            let tables = self.tables();
-            let places = of(&tables).iter();
-            places
-                .map(|place| tables.locations[place.index()])
-                .collect()
-        };
-        let (all, loops) = (places(|t| &t.unseen), places(|t| &t.unseen_loops));
-        let mut tables = other.tables();
-        for (place, is_loop) in { all.into_iter().map(|place| (place, false)) }
-            .chain(loops.into_iter().map(|place| (place, true)))
-        {
-            let place = tables.source_location(place);
-            match is_loop {
-                true => tables.unseen_loops.insert(place),
-                false => tables.unseen.insert(place),
+    /// Records the same loops, those that depend on memory that is not compared and those that go
+    /// round without end, in the registry of another check of the same program.
+    pub fn copy_loops(&self, other: &Registry) {
+        type Places = fn(&mut Tables) -> &mut BTreeSet<LocationId>;
+        let all: [Places; 4] = [
+            |tables| &mut tables.unseen,
+            |tables| &mut tables.unseen_loops,
+            |tables| &mut tables.endless,
+            |tables| &mut tables.endless_loops,
+        ];
+        for of in all {
+            let places: Vec<SourceLocation> = {
+                let mut tables = self.tables();
+                let ids: Vec<_> = of(&mut tables).iter().copied().collect();
+                ids.iter().map(|id| tables.locations[id.index()]).collect()
             };
+            let mut tables = other.tables();
+            for place in places {
+                let place = tables.source_location(place);
+                of(&mut tables).insert(place);
+            }
         }
-        let count = tables.unseen.len();
-        other.unseen_count.store(count, Ordering::Release);
+        let tables = other.tables();
+        let counts = [
+            (&other.unseen_count, tables.unseen.len()),
+            (&other.endless_count, tables.endless.len()),
+        ];
+        for (count, known) in counts {
+            count.store(known, Ordering::Release);
+        }
     }
 
     /// The operations of loops that depend on memory that is not compared.
@@ -340,6 +354,43 @@ impl Registry {
     /// The first operation of each of these loops.
     pub fn loops_on_unseen_memory(&self) -> Vec<LocationId> {
         self.tables().unseen_loops.iter().copied().collect()
+    }
+
+    /// Records that the loop around an operation here goes round again and again, although it changes
+    /// nothing and does not come back to the same state.
+    ///
+    /// It takes effect in later executions: after
+    /// [`Restart::EndlessLoop`](super::Restart::EndlessLoop) a check starts over with this registry.
+    pub fn note_endless_loop(&self, location: LocationId) {
+        let mut tables = self.tables();
+        tables.endless_loops.insert(location);
+        tables.endless.insert(location);
+        self.endless_count
+            .store(tables.endless.len(), Ordering::Release);
+    }
+
+    /// Records that the loop around an operation here is left after some rounds, as in the check of
+    /// a schedule. The program may not have reached it yet.
+    pub fn note_endless_loop_at(&self, owned: &OwnedLocation) {
+        let location = self.location_of(owned);
+        let mut tables = self.tables();
+        tables.endless.insert(location);
+        self.endless_count
+            .store(tables.endless.len(), Ordering::Release);
+    }
+
+    /// Operations of the loops that go round without end.
+    pub fn endless_operations(&self) -> Vec<LocationId> {
+        self.tables().endless.iter().copied().collect()
+    }
+
+    /// Where it was found out that a loop goes round without end.
+    pub fn endless_loops(&self) -> Vec<LocationId> {
+        self.tables().endless_loops.iter().copied().collect()
+    }
+
+    pub(crate) fn endless_count(&self) -> usize {
+        self.endless_count.load(Ordering::Acquire)
     }
 
     pub(crate) fn unseen_count(&self) -> usize {

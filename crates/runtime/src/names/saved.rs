@@ -54,6 +54,8 @@ pub struct SavedRegistry {
     visible_drops: Vec<u32>,
     unseen: Vec<u32>,
     unseen_loops: Vec<u32>,
+    endless: Vec<u32>,
+    endless_loops: Vec<u32>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -149,6 +151,8 @@ impl Registry {
             visible_drops: indices(&tables.visible_drops),
             unseen: indices(&tables.unseen),
             unseen_loops: indices(&tables.unseen_loops),
+            endless: indices(&tables.endless),
+            endless_loops: indices(&tables.endless_loops),
         }
     }
 
@@ -164,6 +168,7 @@ impl Registry {
             check,
             visible_drop_count: AtomicUsize::new(tables.visible_drops.len()),
             unseen_count: AtomicUsize::new(tables.unseen.len()),
+            endless_count: AtomicUsize::new(tables.endless.len()),
             tables: Mutex::new(tables),
         })
     }
@@ -208,12 +213,16 @@ impl SavedRegistry {
         let visible_drops = known(self.visible_drops, "drops")?;
         let unseen = known(self.unseen, "unseen")?;
         let unseen_loops = known(self.unseen_loops, "unseen")?;
+        let endless = known(self.endless, "endless")?;
+        let endless_loops = known(self.endless_loops, "endless")?;
         Ok(Tables {
             waits,
             declared_waits,
             visible_drops,
             unseen,
             unseen_loops,
+            endless,
+            endless_loops,
             ..tables
         })
     }
