@@ -205,8 +205,14 @@ fn comparison_text(test: &Test, comparison: &ModelComparison) -> String {
             ),
         };
     }
-    let states = counted(*allowed as u64, "state");
+    let mut states = counted(*allowed as u64, "state");
+    if !comparison.is_complete {
+        states = format!("at least {states}");
+    }
     let _ = match not_seen.len() {
+        0 if *allowed == 0 && comparison.is_complete => {
+            writeln!(text, "Allowed by {model}: no final state")
+        }
         0 => writeln!(text, "Allowed by {model}: {states}, all seen"),
         missing => writeln!(
             text,
@@ -469,6 +475,7 @@ mod tests {
         };
         assert!(!run.is_contradiction());
         assert!(block(&run, false).contains("whose search is incomplete"));
+        assert!(block(&run, false).contains("\nAllowed by tso: at least 4 states, all seen\n"));
     }
 
     #[test]
