@@ -19,8 +19,9 @@ fn is_standard_stream(path: &Path) -> bool {
 /// Reads a file or standard input, up to one byte more than the limit. Ctrl-C ends the wait for a
 /// terminal or a pipe.
 pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let is_stream = is_standard_stream(path);
+    let may_wait = is_stream || is_special(path);
     let path = path.to_owned();
-    let is_stream = is_standard_stream(&path);
     let read = move || {
         let mut bytes = Vec::new();
         if is_stream {
@@ -30,7 +31,7 @@ pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
         }
         Ok(bytes)
     };
-    match is_stream || is_special(&path) {
+    match may_wait {
         true => while_not_interrupted(read),
         false => read(),
     }

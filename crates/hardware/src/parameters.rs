@@ -445,8 +445,10 @@ impl Tuner {
         } else {
             random.below(POOL as u64) as usize
         };
-        let chosen = self.pool[self.current].parameters.limited(geometry);
-        fixed.apply(chosen).limited(geometry)
+        // What is fixed is kept with the rest: the best parameters are those that were used.
+        let chosen = &mut self.pool[self.current].parameters;
+        *chosen = fixed.apply(*chosen).limited(geometry);
+        *chosen
     }
 
     fn replace_worst(&mut self, random: &mut Random, geometry: &Geometry, threads: usize) -> usize {
@@ -552,6 +554,7 @@ mod tests {
             let chosen = tuner.choose(&mut random, &geometry, 2, &fixed);
             tuner.reward(1.0);
             assert_eq!(chosen.period, 777);
+            assert_eq!(tuner.best().period, 777, "the best are those that were used");
             assert_eq!(
                 chosen.caching[..3],
                 [Caching::SHARED, Caching::FLUSHED, Caching::FLUSHED]
