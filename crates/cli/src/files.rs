@@ -3,25 +3,62 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use anstream::{AutoStream, StripStream};
 
 use crate::exit::Failure;
+use crate::interrupt;
 
 /// Whether a path stands for standard input or standard output.
 fn is_standard_stream(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Reads a file or standard input, up to one byte more than the limit.
+/// Reads a file or standard input, up to one byte more than the limit. Ctrl-C ends the wait for a
+/// terminal or a pipe.
 pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if is_standard_stream(path) {
-        io::stdin().take(limit + 1).read_to_end(&mut bytes)?;
-    } else {
-        File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    let is_stream = is_standard_stream(path);
+    let may_wait = is_stream || is_special(path);
+    let path = path.to_owned();
+    let read = move || {
+        let mut bytes = Vec::new();
+        if is_stream {
+            io::stdin().take(limit + 1).read_to_end(&mut bytes)?;
+        } else {
+            File::open(&path)?.take(limit + 1).read_to_end(&mut bytes)?;
+        }
+        Ok(bytes)
+    };
+    match may_wait {
+        true => while_not_interrupted(read),
+        false => read(),
     }
-    Ok(bytes)
+}
+
+/// Whether a path is there and is a pipe or a device: its reader may wait for ever.
+pub fn is_special(path: &Path) -> bool {
+    let found = path.metadata();
+    found.is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+}
+
+/// Waits for a result in another thread, because a signal does not end the call that waits.
+fn while_not_interrupted(
+    read: impl FnOnce() -> io::Result<Vec<u8>> + Send + 'static,
+) -> io::Result<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        // Nobody waits any more after an interrupt.
+        let _ = sender.send(read());
+    });
+    loop {
+        match receiver.recv_timeout(Duration::from_millis(50)) {
+            Ok(result) => return result,
+            Err(RecvTimeoutError::Timeout) if !interrupt::was_requested() => {}
+            Err(_) => return Err(io::Error::other("interrupted while it was read")),
+        }
+    }
 }
 
 /// Where a command writes its result: standard output, or the file of `--output` without colours.

@@ -118,6 +118,33 @@ fn only_one_direction_of_a_comparison_is_a_contradiction() {
     let (exit, output) = compare(&model_has("[x]=3;\n", 1), &run);
     assert_eq!(exit, 1, "{output}");
     assert!(output.contains("only here:       x=2;"), "{output}");
+    // JSON, and logs of more than one model, say which model it was.
+    let model = |options: &[&str]| {
+        let output = support::fencepost()
+            .args(["litmus", &alone])
+            .args(options)
+            .output();
+        text(&output.expect("the command").stdout)
+    };
+    for options in [
+        &["--json"][..],
+        &["--model", "sc,tso"],
+        &["--model", "sc,tso", "--json"],
+    ] {
+        let log = model(options);
+        let (exit, output) = compare(&log, &run);
+        assert_eq!(exit, 0, "{output}");
+        assert!(output.starts_with("1 compared with"), "{output}");
+        let (exit, output) = compare(&log.replace("[x]=2", "[x]=3"), &run);
+        assert_eq!(exit, 1, "{output}");
+        assert!(output.contains("edited.log under tso"), "{output}");
+    }
+    let both = model(&["--model", "sc,tso"]);
+    let (exit, output) = compare(&both, &["--run", "--run-time", "5ms", "--model", "sc,tso"]);
+    assert_eq!(exit, 0, "{output}");
+    assert!(output.starts_with("2 compared with"), "{output}");
+    let (exit, output) = compare(&both, &["--run", "--run-time", "5ms", "--model", "pso"]);
+    assert_eq!(exit, 1, "nothing was compared: {output}");
     // A log of a processor, beside the model.
     let (exit, output) = compare(&seen("5     *>[x]=2;\n", 1), &[]);
     assert_eq!(exit, 0, "{output}");
@@ -180,6 +207,27 @@ fn tests_that_misbehave_are_named_and_the_others_go_on() {
     ] {
         assert!(errors.contains(what), "{what}: {errors}");
     }
+}
+
+/// Nobody writes to it, so who opens it waits for ever.
+#[test]
+fn a_pipe_in_a_directory_is_named_and_not_read() {
+    let scratch = Scratch::new("hardware-pipe");
+    scratch.file("alone.litmus", ALONE);
+    let pipe = scratch.path("pipe.litmus");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let output = support::fencepost()
+        .args(["litmus", &scratch.path("")])
+        .output()
+        .expect("the command");
+    assert_eq!(code(&output), 2);
+    assert!(text(&output.stdout).contains("Test ALONE"));
+    let errors = text(&output.stderr);
+    assert!(
+        errors.contains("pipe.litmus: neither a file nor a directory"),
+        "{errors}"
+    );
 }
 
 #[test]

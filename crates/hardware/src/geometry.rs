@@ -186,21 +186,12 @@ impl Geometry {
         self.base + context::BYTES * thread as u64
     }
 
-    /// Where the cells of the test begin and end, if they are at fixed addresses.
-    pub fn fixed_range(&self) -> (u64, u64) {
-        let first = self
-            .groups
-            .iter()
-            .map(|group| group.address)
-            .min()
-            .unwrap_or(PAGE);
-        let last = self
-            .groups
-            .iter()
-            .map(|group| group.address + group.bytes)
-            .max()
-            .unwrap_or(PAGE + 1);
-        (first & !(PAGE - 1), last.next_multiple_of(PAGE))
+    /// The pages on which the test has its cells; none if it has no cells.
+    pub fn fixed_range(&self) -> Option<(u64, u64)> {
+        let groups = || self.groups.iter();
+        let first = groups().map(|group| group.address).min()?;
+        let last = groups().map(|group| group.address + group.bytes).max()?;
+        Some((first & !(PAGE - 1), last.next_multiple_of(PAGE)))
     }
 
     /// Chooses how many slots there are, and gives everything its address.
@@ -252,10 +243,11 @@ impl Geometry {
     /// test could be taken for an address in it.
     fn settle(&mut self, test: &Test) -> Result<(), Refusal> {
         let constants = constants(test);
-        let cells = self.fixed_range();
+        let cells = self.fixed_range().filter(|_| self.is_fixed);
         let is_free = |base: &&u64| {
             let end = **base + self.bytes;
-            let is_apart = !self.is_fixed || end + PAGE < cells.0 || **base > cells.1 + PAGE;
+            let is_apart =
+                cells.is_none_or(|(first, last)| end + PAGE < first || **base > last + PAGE);
             let low = |value: u64| value & 0xffff_ffff;
             let is_hit = |value: &u64| low(*value) >= **base && low(*value) < end;
             is_apart && (self.address_use == AddressUse::None || !constants.iter().any(is_hit))
@@ -275,7 +267,7 @@ impl Geometry {
 }
 
 /// The locations of a test. Elements of an array are neighbours and have its name.
-fn groups(test: &Test) -> Vec<Group> {
+pub(crate) fn groups(test: &Test) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let array = |name: &str| name.split_once('[').map(|(array, _)| array.to_owned());
     let mut last_array = None;

@@ -14,23 +14,27 @@ use crate::geometry::{Geometry, MOST_SLOTS, SPACINGS};
 /// How many locations have parameters of their own.
 const OWN: usize = 8;
 
-/// Where a location is in the caches when a batch begins.
+/// The longest time that can be given, in cycles of the counter.
+const MOST_CYCLES: u32 = 1_000_000;
+
+/// Where a location is in the caches when a batch begins. Not an enumeration: it lies in memory that
+/// a test may have written to, and every byte is a value of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum Caching {
-    /// In that of the thread that owns it, which wrote it last.
-    Owned = 0,
-    /// In those of all threads.
-    Shared = 1,
-    /// In none.
-    Flushed = 2,
-}
+#[repr(transparent)]
+pub struct Caching(u8);
 
 impl Caching {
+    /// In that of the thread that owns it, which wrote it last.
+    pub const OWNED: Caching = Caching(0);
+    /// In those of all threads.
+    pub const SHARED: Caching = Caching(1);
+    /// In none.
+    pub const FLUSHED: Caching = Caching(2);
+
     const ALL: [(Caching, char); 3] = [
-        (Caching::Owned, 'o'),
-        (Caching::Shared, 's'),
-        (Caching::Flushed, 'f'),
+        (Caching::OWNED, 'o'),
+        (Caching::SHARED, 's'),
+        (Caching::FLUSHED, 'f'),
     ];
 }
 
@@ -68,7 +72,7 @@ impl Parameters {
             stride: 1,
             // Whoever stores first waits for the line: its owner is the other one.
             owners: [1, 0, 1, 0, 1, 0, 1, 0],
-            caching: [Caching::Owned; OWN],
+            caching: [Caching::OWNED; OWN],
         }
     }
 
@@ -137,6 +141,24 @@ impl Parameters {
     fn limited(mut self, geometry: &Geometry) -> Self {
         self.slots = self.slots.clamp(1, geometry.slots as u32);
         self
+    }
+
+    /// Whether all values are ones that the search chooses or that can be given.
+    #[cfg_attr(
+        not(all(target_os = "linux", target_arch = "x86_64")),
+        expect(dead_code)
+    )]
+    fn is_sound(&self) -> bool {
+        (1..=MOST_CYCLES).contains(&self.period)
+            && self.skew <= MOST_CYCLES
+            && (1..=MOST_CYCLES).contains(&self.late)
+            && (1..=MOST_SLOTS as u32).contains(&self.slots)
+            && SPACINGS.contains(&u64::from(self.spacing))
+            && (1..=2).contains(&self.stride)
+            && self.caching.iter().all(|caching| {
+                let mut known = Caching::ALL.iter();
+                known.any(|(known, _)| known == caching)
+            })
     }
 
     /// The number of the layout.
@@ -258,9 +280,9 @@ impl FromStr for FixedParameters {
                 number.ok_or_else(|| wrong(expected)).map(Some)
             };
             match name {
-                "period" => fixed.period = number(1, 1_000_000, "1 to 1000000 cycles")?,
-                "skew" => fixed.skew = number(0, 1_000_000, "0 to 1000000 cycles")?,
-                "late" => fixed.late = number(1, 1_000_000, "1 to 1000000 cycles")?,
+                "period" => fixed.period = number(1, MOST_CYCLES, "1 to 1000000 cycles")?,
+                "skew" => fixed.skew = number(0, MOST_CYCLES, "0 to 1000000 cycles")?,
+                "late" => fixed.late = number(1, MOST_CYCLES, "1 to 1000000 cycles")?,
                 "slots" => fixed.slots = number(1, MOST_SLOTS as u32, "1 to 4096")?,
                 "spacing" => {
                     let spacing = number(8, 128, "8, 64 or 128 bytes")?;
@@ -353,11 +375,24 @@ impl Tuner {
         self.pool[self.best_index()].parameters
     }
 
+    /// Whether it is one that a search can have come to, and not what a test has written over it.
+    #[cfg_attr(
+        not(all(target_os = "linux", target_arch = "x86_64")),
+        expect(dead_code)
+    )]
+    pub(crate) fn is_sound(&self) -> bool {
+        let is_sound = |rated: &Rated| rated.parameters.is_sound() && rated.reward.is_finite();
+        self.current < POOL
+            && self.improved <= self.batches
+            && self.batches < u64::MAX / 2
+            && self.pool.iter().all(is_sound)
+    }
+
     /// The batch that was run last had this reward, by time.
     pub(crate) fn reward(&mut self, reward: f64) {
         let best = self.best_index();
         let rated = &mut self.pool[self.current];
-        rated.trials += 1;
+        rated.trials = rated.trials.saturating_add(1);
         // The first batches count the same; from then on the last ones count more.
         let weight = (1.0 / f64::from(rated.trials)).max(0.1);
         rated.reward += (reward - rated.reward) * weight;
@@ -410,8 +445,10 @@ impl Tuner {
         } else {
             random.below(POOL as u64) as usize
         };
-        let chosen = self.pool[self.current].parameters.limited(geometry);
-        fixed.apply(chosen).limited(geometry)
+        // What is fixed is kept with the rest: the best parameters are those that were used.
+        let chosen = &mut self.pool[self.current].parameters;
+        *chosen = fixed.apply(*chosen).limited(geometry);
+        *chosen
     }
 
     fn replace_worst(&mut self, random: &mut Random, geometry: &Geometry, threads: usize) -> usize {
@@ -481,6 +518,33 @@ mod tests {
     }
 
     #[test]
+    fn what_a_search_comes_to_is_sound_and_other_memory_is_not() {
+        let geometry = crate::geometry::tests::store_buffering();
+        let mut tuner = Tuner::default();
+        let mut random = Random::new(5);
+        assert!(tuner.is_sound());
+        for _ in 0..3000 {
+            tuner.choose(&mut random, &geometry, 2, &FixedParameters::default());
+            tuner.reward(random.below(1000) as f64 / 7.0);
+            assert!(tuner.is_sound(), "{tuner:?}");
+        }
+        let broken: [fn(&mut Tuner); 7] = [
+            |tuner| tuner.current = POOL,
+            |tuner| tuner.improved = u64::MAX,
+            |tuner| tuner.pool[3].reward = f64::NAN,
+            |tuner| tuner.pool[3].parameters.slots = 0,
+            |tuner| tuner.pool[3].parameters.spacing = 1,
+            |tuner| tuner.pool[3].parameters.stride = u32::MAX,
+            |tuner| tuner.pool[3].parameters.caching[7] = Caching(3),
+        ];
+        for damage in broken {
+            let mut tuner = tuner;
+            damage(&mut tuner);
+            assert!(!tuner.is_sound(), "{tuner:?}");
+        }
+    }
+
+    #[test]
     fn what_is_fixed_is_not_searched() {
         let geometry = crate::geometry::tests::store_buffering();
         let mut tuner = Tuner::default();
@@ -490,9 +554,10 @@ mod tests {
             let chosen = tuner.choose(&mut random, &geometry, 2, &fixed);
             tuner.reward(1.0);
             assert_eq!(chosen.period, 777);
+            assert_eq!(tuner.best().period, 777, "the best are those that were used");
             assert_eq!(
                 chosen.caching[..3],
-                [Caching::Shared, Caching::Flushed, Caching::Flushed]
+                [Caching::SHARED, Caching::FLUSHED, Caching::FLUSHED]
             );
         }
     }

@@ -156,7 +156,8 @@ enum Attempt {
     Refused(Refusal),
 }
 
-fn has_loops(test: &Test) -> bool {
+/// Whether a jump goes back.
+pub(crate) fn has_loops(test: &Test) -> bool {
     test.threads.iter().any(|thread| {
         let instructions = thread.instructions.iter().enumerate();
         let mut targets = instructions.filter_map(|(index, i)| Some((index, i.assembly.target?)));

@@ -76,6 +76,37 @@ fn nothing_forbidden_is_seen_of_random_tests() {
     }
 }
 
+/// Where locations are differs from slot to slot and from layout to layout; a final state must not.
+#[test]
+fn parts_of_addresses_and_distances_between_locations_are_the_models() {
+    let Some(processor) = processor() else { return };
+    for code in [
+        "movw %ax,%bx",
+        "movb $0,%al",
+        "movb (w),%al",
+        "cmpl $1,(y) | ;\n sete %al",
+        "movb %ah,%bl",
+        "movl 64(%rax),%ebx",
+        "movq %rax,%rbx",
+        "movq %rax,(z) | ;\n movq (z),%rbx",
+    ] {
+        let test = read(&format!(
+            "X86_64 T\n{{ uint64_t 0:rax=x; uint64_t 0:rbx=0; y=5; uint64_t z=0; uint8_t w=3; }}\n P0 | P1 ;\n {code} | movl $1,(x) ;\n\
+             movl $6,(y) | ;\nlocations [x; y; 0:rax; 0:rbx;]"
+        ));
+        for spacing in ["spacing=8", "spacing=64", "spacing=128"] {
+            let mut record = Record::default();
+            let request = fencepost_hardware::Request {
+                fixed: spacing.parse().expect("parameters"),
+                ..fencepost_hardware::Request::new(std::time::Duration::from_millis(1))
+            };
+            let ending = processor.run(&test, &mut record, &request);
+            assert_eq!(ending, Ok(Ending::Completed), "{code}");
+            assert_eq!(forbidden(&test, &record), Vec::<String>::new(), "{code}");
+        }
+    }
+}
+
 #[test]
 fn a_wrong_encoding_is_noticed() {
     // The processor gets the two stores in the other order; the model does not.

@@ -109,3 +109,17 @@ fn more_than_64_locations_make_no_difference() {
         assert_eq!(machine, axioms.states.into_iter().collect(), "{model:?}");
     }
 }
+
+/// Beside a thread that counts for ever, each choice of another thread begins another count.
+#[test]
+fn a_thread_that_counts_for_ever_beside_another_is_given_up() {
+    let test = read(
+        "X86 counts\n{ }\nP0 | P1 ;\nL: INC [x] | MOV EAX,[x] ;\nJMP L | ;\nexists (1:EAX=3)\n",
+    );
+    for model in &MemoryModel::ALL {
+        let explored =
+            machine::explore(&test, model, &machine::Limits::default()).expect("no faults");
+        assert_eq!(explored.cut(), Some(machine::Cut::LongLoop), "{model:?}");
+        assert!(explored.is_empty());
+    }
+}

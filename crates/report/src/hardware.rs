@@ -169,6 +169,13 @@ pub fn block(run: &TestRun<'_>, with_parameters: bool) -> String {
     for comparison in run.models {
         text += &comparison_text(test, comparison);
     }
+    if record.executions == 0 && record.skipped > 0 {
+        let _ = writeln!(
+            text,
+            "Nothing seen: in each of {} a thread was late, as on a busy machine; raise --run-time",
+            counted(record.skipped, "instance")
+        );
+    }
     if record.not_kept > 0 {
         let _ = writeln!(
             text,
@@ -205,8 +212,14 @@ fn comparison_text(test: &Test, comparison: &ModelComparison) -> String {
             ),
         };
     }
-    let states = counted(*allowed as u64, "state");
+    let mut states = counted(*allowed as u64, "state");
+    if !comparison.is_complete {
+        states = format!("at least {states}");
+    }
     let _ = match not_seen.len() {
+        0 if *allowed == 0 && comparison.is_complete => {
+            writeln!(text, "Allowed by {model}: no final state")
+        }
         0 => writeln!(text, "Allowed by {model}: {states}, all seen"),
         missing => writeln!(
             text,
@@ -469,6 +482,28 @@ mod tests {
         };
         assert!(!run.is_contradiction());
         assert!(block(&run, false).contains("whose search is incomplete"));
+        assert!(block(&run, false).contains("\nAllowed by tso: at least 4 states, all seen\n"));
+    }
+
+    #[test]
+    fn a_run_without_an_execution_says_why() {
+        let test = test("");
+        let record = Record {
+            skipped: 2000,
+            ..Record::default()
+        };
+        let run = TestRun {
+            file: "SB.litmus",
+            test: &test,
+            record: &record,
+            ending: &Ending::Completed,
+            models: &[],
+        };
+        let text = block(&run, false);
+        assert!(
+            text.contains("\nNothing seen: in each of 2,000 instances a thread was late"),
+            "{text}"
+        );
     }
 
     #[test]

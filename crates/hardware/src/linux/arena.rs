@@ -18,12 +18,11 @@ pub(super) struct Arena {
 impl Arena {
     pub fn new(geometry: &Geometry) -> io::Result<Self> {
         let harness = Mapping::at(geometry.base, geometry.bytes as usize)?;
-        let cells = match geometry.is_fixed {
-            true => {
-                let (first, last) = geometry.fixed_range();
+        let cells = match geometry.fixed_range() {
+            Some((first, last)) if geometry.is_fixed => {
                 Some(Mapping::at(first, (last - first) as usize)?)
             }
-            false => None,
+            _ => None,
         };
         Ok(Arena { harness, cells })
     }

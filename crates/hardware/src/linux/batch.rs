@@ -13,8 +13,9 @@ use fencepost_memory::Random;
 
 use super::arena::Arena;
 use super::barrier::Barrier;
-use super::counter::read_counter;
-use super::shared::{Shared, Table};
+use super::child;
+use super::counter::{read_counter, read_counter_in_order};
+use super::shared::{self, Shared, Table};
 use crate::addresses::AddressUse;
 use crate::geometry::{Geometry, Layout, Source, context};
 use crate::parameters::{Caching, FixedParameters, Parameters};
@@ -26,6 +27,8 @@ const SPIN: u64 = 100_000;
 /// How long after a barrier the first slot begins: if no worker slept, and if one did.
 const LEAD: u64 = 1_500;
 const LEAD_OF_SLEEPERS: u64 = 20_000;
+/// How far the counters of two processors may be apart. With more, threads would seldom meet.
+const MOST_APART: u64 = 1_000;
 /// How often workers meet before a round until none slept.
 const MOST_MEETINGS: usize = 4;
 
@@ -64,6 +67,8 @@ pub(super) struct Batch {
     /// The counter at the begin of the batch, and at that of the round.
     began: u64,
     origin: u64,
+    /// The counter when the workers last met before a round.
+    met: u64,
     is_together: bool,
     is_over: bool,
     has_shared: bool,
@@ -80,6 +85,7 @@ impl Batch {
             order: (0..test.threads.len()).collect(),
             began: 0,
             origin: 0,
+            met: 0,
             is_together: false,
             is_over: false,
             has_shared: false,
@@ -159,12 +165,24 @@ impl<'a> Worker<'a> {
         for _ in 0..MOST_MEETINGS {
             self.meet(|batch, has_sleepers| {
                 let lead = if has_sleepers { LEAD_OF_SLEEPERS } else { LEAD };
-                batch.origin = read_counter() + lead;
+                let now = read_counter();
+                batch.met = now;
+                batch.origin = now.wrapping_add(lead);
                 batch.is_together = !has_sleepers;
             });
+            self.compare_counters();
             if self.batch().is_together {
                 return;
             }
+        }
+    }
+
+    /// Ends the process if the last worker at the barrier has read a counter that is ahead of this
+    /// one's, although it did so before. Each worker is the last one now and then.
+    fn compare_counters(&self) {
+        let behind = self.batch().met.wrapping_sub(read_counter_in_order());
+        if (MOST_APART..u64::MAX / 2).contains(&behind) {
+            child::fail(self.crew.shared.control(), shared::COUNTERS);
         }
     }
 
@@ -245,7 +263,7 @@ impl<'a> Worker<'a> {
     fn fill(&self, number: usize) {
         let group = &self.geometry().groups[number];
         let offset = self.layout().offsets[number];
-        let is_flushed = self.batch().parameters.caching(number) == Caching::Flushed;
+        let is_flushed = self.batch().parameters.caching(number) == Caching::FLUSHED;
         for slot in 0..self.batch().slots {
             let base = self.slot(slot);
             let mut at = base + offset;
@@ -280,7 +298,7 @@ impl<'a> Worker<'a> {
     /// Reads the locations that all threads shall have in their caches.
     fn touch(&self) {
         for group in 0..self.geometry().groups.len() {
-            if self.batch().parameters.caching(group) != Caching::Shared || self.owns(group) {
+            if self.batch().parameters.caching(group) != Caching::SHARED || self.owns(group) {
                 continue;
             }
             let offset = self.layout().offsets[group];
@@ -437,7 +455,7 @@ impl Crew<'_> {
         let groups = 0..geometry.groups.len();
         batch.has_shared = groups
             .clone()
-            .any(|group| parameters.caching(group) == Caching::Shared);
+            .any(|group| parameters.caching(group) == Caching::SHARED);
         for place in (1..threads).rev() {
             let other = batch.random.below(place as u64 + 1) as usize;
             batch.order.swap(place, other);

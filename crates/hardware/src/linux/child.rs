@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::time::Instant;
 
 use super::batch::{Crew, Worker};
-use super::shared::Control;
+use super::shared::{self, Control};
 use super::{barrier, confinement};
 
 /// Exit codes.
@@ -29,12 +29,17 @@ pub(super) const FAULTS: [(i32, &str); 5] = [
 static CONTROL: AtomicPtr<Control> = AtomicPtr::new(std::ptr::null_mut());
 
 /// What the process of a test does; it does not return.
-pub(super) fn run(mut crew: Crew<'_>, cpus: &[usize], seed: u64) -> ! {
+pub(super) fn run(mut crew: Crew<'_>, cpus: &[usize], seed: u64, parent: libc::pid_t) -> ! {
     let control = crew.shared.control();
     CONTROL.store(std::ptr::from_ref(control).cast_mut(), Ordering::Relaxed);
     confinement::limit(crew.time, crew.workers);
+    // SAFETY: it always succeeds.
+    if unsafe { libc::getppid() } != parent {
+        // It ended before the signal for that was asked for.
+        exit(FAILURE);
+    }
     if !handle_faults() {
-        fail(control, 2);
+        fail(control, shared::SIGNALS);
     }
     crew.started = Instant::now();
     let crew = &crew;
@@ -57,7 +62,7 @@ pub(super) fn run(mut crew: Crew<'_>, cpus: &[usize], seed: u64) -> ! {
                     }
                 });
             if spawned.is_err() {
-                fail(control, 1);
+                fail(control, shared::THREADS);
             }
         }
         let mut worker = Worker::new(crew, 0, seed);
@@ -87,7 +92,8 @@ fn exit(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-fn fail(control: &Control, what: u32) -> ! {
+/// Ends the process, because it could not do something.
+pub(super) fn fail(control: &Control, what: u32) -> ! {
     control.failure.store(what, Ordering::Relaxed);
     exit(FAILURE)
 }
@@ -112,7 +118,7 @@ fn settle(crew: &Crew<'_>, number: usize, cpu: usize) {
     };
     // SAFETY: the memory is this worker's, and lives as long as the process.
     if unsafe { libc::sigaltstack(&stack, std::ptr::null_mut()) } != 0 {
-        fail(crew.shared.control(), 2);
+        fail(crew.shared.control(), shared::SIGNALS);
     }
 }
 

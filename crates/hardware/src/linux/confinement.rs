@@ -9,7 +9,8 @@ const GRACE: u64 = 10;
 pub(super) fn limit(time: Duration, workers: usize) {
     // SAFETY: a plain number. Without the parent, nobody would stop this process.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-    let seconds = (time.as_secs() + GRACE) * workers as u64;
+    let seconds = time.as_secs().saturating_add(GRACE);
+    let seconds = seconds.saturating_mul(workers as u64);
     for (resource, most) in [
         (libc::RLIMIT_CORE, 0),
         (libc::RLIMIT_FSIZE, 0),
@@ -40,6 +41,10 @@ pub(super) fn ask_for_short_slices() {
         slice: u64,
         deadline: u64,
         period: u64,
+    }
+    // SAFETY: 0 is this thread. Who runs this with another policy wants that one.
+    if unsafe { libc::sched_getscheduler(0) } != libc::SCHED_OTHER {
+        return;
     }
     // SAFETY: plain numbers; 0 is this thread.
     let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };

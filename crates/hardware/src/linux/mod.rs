@@ -35,11 +35,39 @@ use batch::{Batch, Crew};
 use memory::Mapping;
 use shared::{FAILURES, Shared};
 
-/// How long no batch may end before the process of a test is ended: with a loop in the test, with one
-/// and more threads than processors, and without, when only other load can be the reason.
-const PATIENCE_WITH_LOOPS: Duration = Duration::from_secs(1);
-const PATIENCE_WITH_CROWDS: Duration = Duration::from_secs(5);
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long no batch may end before the process of a test is ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Patience {
+    /// How long it may run on processors for that, and in any case may take. Beside other load it gets
+    /// little of a processor, and is no endless loop for that.
+    processor: Duration,
+    /// How long it may take at most.
+    wall: Duration,
+}
+
+impl Patience {
+    fn new(has_loops: bool, is_crowded: bool) -> Self {
+        let (processor, wall) = match (has_loops, is_crowded) {
+            (true, false) => (1, 20),
+            // Threads wait for others that have no processor.
+            (true, true) => (5, 60),
+            // Only other load can be the reason.
+            (false, _) => (20, 60),
+        };
+        Patience {
+            processor: Duration::from_secs(processor),
+            wall: Duration::from_secs(wall),
+        }
+    }
+
+    fn is_over(self, processor: Duration, wall: Duration) -> bool {
+        wall > self.wall || processor > self.processor && wall > self.processor
+    }
+}
+
+/// The longest that a look at the process counts as waiting: who was stopped himself, or slept with the
+/// machine, has not waited.
+const LONGEST_LOOK: Duration = Duration::from_millis(200);
 
 /// The processors that tests can be run on.
 #[derive(Clone, Debug)]
@@ -53,7 +81,7 @@ impl Processor {
     pub fn detect() -> Result<Self, NotHere> {
         let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let has = |flag: &str| cpuinfo.split_whitespace().any(|word| word == flag);
-        if !has("constant_tsc") {
+        if !has("constant_tsc") && !has_invariant_counter() {
             return Err(NotHere::Counter);
         }
         let cpus = cpus().map_err(|error| NotHere::Affinity(error.to_string()))?;
@@ -125,13 +153,10 @@ impl Processor {
             batch: child::batch_cell(Batch::new(test, seed)),
         };
         let cpus = self.shuffled(seed);
+        let _children = WaitableChildren::new();
         let process = Process::start(crew, &cpus, seed)
             .map_err(|error| Refusal::Process(error.to_string()))?;
-        let patience = match (program.has_loops, is_crowded) {
-            (true, true) => PATIENCE_WITH_CROWDS,
-            (true, false) => PATIENCE_WITH_LOOPS,
-            (false, _) => PATIENCE,
-        };
+        let patience = Patience::new(program.has_loops, is_crowded);
         let ending = watch(
             process,
             &shared,
@@ -142,8 +167,13 @@ impl Processor {
         );
         record.is_confined |= record.runs == 0;
         record.runs += 1;
-        shared.collect(record);
-        Ok(ending)
+        let is_collected = shared.collect(record);
+        Ok(match ending {
+            ending if is_collected || !ending.is_usual() => ending,
+            _ => Ending::Failed {
+                what: "keep what it had counted: the test wrote over it",
+            },
+        })
     }
 
     /// The processors in another order for each run, so that different pairs meet.
@@ -170,6 +200,18 @@ fn cpus() -> io::Result<Vec<usize>> {
     Ok((0..libc::CPU_SETSIZE as usize).filter(is_in).collect())
 }
 
+/// Whether the processor says itself that its counter never changes its rate, where `/proc` is not
+/// there to say it.
+fn has_invariant_counter() -> bool {
+    const LEAF: u32 = 0x8000_0007;
+    // SAFETY: every x86-64 processor has the instruction, and the leaf that says how many there are.
+    #[allow(unused_unsafe, reason = "safe in newer versions of Rust")]
+    unsafe {
+        use std::arch::x86_64::__cpuid;
+        __cpuid(0x8000_0000).eax >= LEAF && __cpuid(LEAF).edx & 1 << 8 != 0
+    }
+}
+
 /// The name that a hypervisor gives itself.
 fn hypervisor_name() -> String {
     // SAFETY: every x86-64 processor has the instruction; the flag says that the leaf is there.
@@ -179,15 +221,51 @@ fn hypervisor_name() -> String {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let name: String = bytes
         .iter()
-        .take_while(|byte| byte.is_ascii_graphic())
+        .take_while(|byte| byte.is_ascii_graphic() || **byte == b' ')
         .map(|byte| char::from(*byte))
         .collect();
-    match name.as_str() {
+    match name.trim() {
         "" => "unknown".into(),
         "KVMKVMKVM" => "KVM".into(),
+        "Microsoft Hv" => "Hyper-V".into(),
         "VMwareVMware" => "VMware".into(),
         "XenVMMXenVMM" => "Xen".into(),
-        _ => name,
+        other => other.to_owned(),
+    }
+}
+
+/// Who starts this process may have told the kernel not to keep the status of children that end. While
+/// this value is there, it does.
+struct WaitableChildren {
+    before: Option<libc::sigaction>,
+}
+
+impl WaitableChildren {
+    fn new() -> Self {
+        // SAFETY: all zeros is the default handler, an empty mask and no flags.
+        let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
+        // SAFETY: the kernel fills in what there is.
+        let found = unsafe { libc::sigaction(libc::SIGCHLD, std::ptr::null(), &mut before) };
+        let is_ignored = found == 0
+            && (before.sa_sigaction == libc::SIG_IGN || before.sa_flags & libc::SA_NOCLDWAIT != 0);
+        if is_ignored {
+            // SAFETY: as above.
+            let usual: libc::sigaction = unsafe { std::mem::zeroed() };
+            // SAFETY: the action is whole.
+            unsafe { libc::sigaction(libc::SIGCHLD, &usual, std::ptr::null_mut()) };
+        }
+        WaitableChildren {
+            before: is_ignored.then_some(before),
+        }
+    }
+}
+
+impl Drop for WaitableChildren {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            // SAFETY: it is the action that was there.
+            unsafe { libc::sigaction(libc::SIGCHLD, before, std::ptr::null_mut()) };
+        }
     }
 }
 
@@ -201,6 +279,8 @@ struct Process {
 impl Process {
     fn start(crew: Crew<'_>, cpus: &[usize], seed: u64) -> io::Result<Self> {
         let (end, held) = io::pipe()?;
+        // SAFETY: it always succeeds.
+        let parent = unsafe { libc::getpid() };
         // SAFETY: the child only uses what it has, starts threads, and ends without returning.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
@@ -208,7 +288,7 @@ impl Process {
                 drop(end);
                 // It stays open as long as the process lives.
                 std::mem::forget(held);
-                child::run(crew, cpus, seed)
+                child::run(crew, cpus, seed, parent)
             }
             id => Ok(Process { id, end }),
         }
@@ -230,6 +310,21 @@ impl Process {
         (found == self.id).then_some(status)
     }
 
+    /// How long its threads have had processors; `None` if the kernel does not say.
+    fn processor_time(&self) -> Option<Duration> {
+        let mut clock = 0;
+        let mut time = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: the kernel fills in both.
+        let is_known = unsafe {
+            libc::clock_getcpuclockid(self.id, &mut clock) == 0
+                && libc::clock_gettime(clock, &mut time) == 0
+        };
+        is_known.then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+    }
+
     fn kill(&self) {
         let mut status = 0;
         // SAFETY: the child was not waited for, so the number is still its own.
@@ -246,31 +341,35 @@ fn watch(
     shared: &Shared,
     program: &Program,
     code: u64,
-    patience: Duration,
+    patience: Patience,
     request: &Request<'_>,
 ) -> Ending {
     let control = shared.control();
     let mut batches = 0;
-    let mut progress = Instant::now();
+    let (mut used, mut waited) = (process.processor_time(), Duration::ZERO);
     let mut is_stopped = false;
     loop {
+        let look = Instant::now();
         if let Some(status) = process.wait(Duration::from_millis(20)) {
             return ending(status, shared, program, code, is_stopped);
         }
+        waited += look.elapsed().min(LONGEST_LOOK);
         let now = control.batches.load(Ordering::Relaxed);
         if now != batches {
             batches = now;
-            progress = Instant::now();
+            (used, waited) = (process.processor_time(), Duration::ZERO);
         }
         if !is_stopped && (request.stop)() {
             is_stopped = true;
             control.stop.store(1, Ordering::Relaxed);
         }
-        if progress.elapsed() > patience {
+        let used_since = match (used, process.processor_time()) {
+            (Some(before), Some(now)) => now.saturating_sub(before),
+            _ => waited,
+        };
+        if patience.is_over(used_since, waited) {
             process.kill();
-            return Ending::NoEnd {
-                after: progress.elapsed(),
-            };
+            return Ending::NoEnd { after: waited };
         }
     }
 }
@@ -303,5 +402,42 @@ fn ending(status: i32, shared: &Shared, program: &Program, code: u64, is_stopped
                 what: FAILURES.get(what).copied().unwrap_or("run"),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beside_load_an_endless_loop_is_told_by_the_time_on_processors() {
+        let patience = Patience::new(true, false);
+        let seconds = Duration::from_secs_f64;
+        assert!(!patience.is_over(seconds(0.9), seconds(15.0)));
+        assert!(patience.is_over(seconds(1.1), seconds(15.0)));
+        assert!(patience.is_over(seconds(0.0), seconds(20.1)));
+        // Two threads use two seconds in one.
+        assert!(!patience.is_over(seconds(1.8), seconds(0.9)));
+    }
+
+    #[test]
+    fn children_can_be_waited_for_whatever_was_inherited() {
+        let current = || {
+            // SAFETY: all zeros is a whole action, and the kernel fills it.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                libc::sigaction(libc::SIGCHLD, std::ptr::null(), &mut action);
+                action.sa_sigaction
+            }
+        };
+        // SAFETY: this process has no children that someone waits for.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+        let guard = WaitableChildren::new();
+        assert_eq!(current(), libc::SIG_DFL);
+        drop(guard);
+        assert_eq!(current(), libc::SIG_IGN);
+        // SAFETY: as above.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+        assert!(WaitableChildren::new().before.is_none());
     }
 }

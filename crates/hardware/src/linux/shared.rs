@@ -16,6 +16,11 @@ use crate::record::{Record, Seen};
 const MOST_STATES: usize = 8192;
 const MOST_BYTES: usize = 64 << 20;
 
+/// More than a processor counts in weeks; the sum over all entries fits.
+const MOST_COUNTED: u64 = 1 << 44;
+/// Some years.
+const MOST_NANOSECONDS: u64 = 1 << 58;
+
 /// The words of a counted state before its contents: how often, when first in nanoseconds, whether
 /// it is what the test asks for.
 const COUNT: usize = 0;
@@ -36,7 +41,7 @@ pub(super) struct Control {
     /// Set by the watcher.
     pub stop: AtomicU32,
     pub is_confined: AtomicU32,
-    /// A [`Failure`] other than zero.
+    /// An index of [`FAILURES`] other than zero.
     pub failure: AtomicU32,
     pub fault_signal: AtomicI32,
     pub fault_has_address: AtomicU32,
@@ -53,8 +58,11 @@ pub(super) const FAILURES: [&str; 4] = [
     "",
     "start its threads",
     "prepare for signals",
-    "keep to its limits",
+    "start its threads at the same time: the time-stamp counters of the processors differ",
 ];
+pub(super) const THREADS: u32 = 1;
+pub(super) const SIGNALS: u32 = 2;
+pub(super) const COUNTERS: u32 = 3;
 
 /// The counts of a worker, besides its states. Others read them while it writes.
 #[repr(C, align(128))]
@@ -160,18 +168,22 @@ impl Shared {
         }
     }
 
-    /// Adds everything to the record. The process of the test must have ended.
-    pub fn collect(&self, record: &mut Record) {
+    /// Adds everything to the record, and says whether that could be done. The process of the test
+    /// must have ended. It has run any code, so what it leaves is not trusted: if it cannot be what
+    /// the harness has written, nothing is added.
+    pub fn collect(&self, record: &mut Record) -> bool {
+        // SAFETY: no process writes it any more, and any bytes are a value of it.
+        let tuner = unsafe { *self.control().tuner.get() };
+        if !tuner.is_sound() || !self.is_plausible() {
+            return false;
+        }
         let before = record.time;
         for worker in 0..self.workers {
             let tally = self.tally(worker);
             record.executions += tally.executions.load(Ordering::Relaxed);
             record.skipped += tally.skipped.load(Ordering::Relaxed);
             record.not_kept += tally.not_kept.load(Ordering::Relaxed);
-            for number in 0..self.states {
-                let entry = self.entry(worker, number);
-                // SAFETY: no process writes it any more.
-                let words = unsafe { std::slice::from_raw_parts(entry, self.entry_words()) };
+            for words in self.entries(worker) {
                 if words[COUNT] == 0 || words[WANTED] & PASSES == 0 {
                     continue;
                 }
@@ -182,10 +194,32 @@ impl Shared {
                 seen.first = seen.first.min(first);
             }
         }
-        // SAFETY: no process writes it any more.
-        record.tuner = Some(unsafe { *self.control().tuner.get() });
+        record.tuner = Some(tuner);
         record.time += Duration::from_nanos(self.control().nanoseconds.load(Ordering::Relaxed));
         record.is_confined &= self.control().is_confined.load(Ordering::Relaxed) == 1;
+        true
+    }
+
+    /// The states of a worker, when no process writes them any more.
+    fn entries(&self, worker: usize) -> impl Iterator<Item = &[u64]> {
+        (0..self.states).map(move |number| {
+            let entry = self.entry(worker, number);
+            // SAFETY: see the caller; the entry has so many words.
+            unsafe { std::slice::from_raw_parts(entry, self.entry_words()) }
+        })
+    }
+
+    /// Whether all numbers are ones that can be counted.
+    fn is_plausible(&self) -> bool {
+        let nanoseconds = self.control().nanoseconds.load(Ordering::Relaxed);
+        nanoseconds < MOST_NANOSECONDS
+            && (0..self.workers).all(|worker| {
+                let tally = self.tally(worker);
+                let counts = [&tally.executions, &tally.skipped, &tally.not_kept];
+                let is_few = |count: &&AtomicU64| count.load(Ordering::Relaxed) < MOST_COUNTED;
+                let mut entries = self.entries(worker);
+                counts.iter().all(is_few) && entries.all(|words| words[COUNT] < MOST_COUNTED)
+            })
     }
 }
 
@@ -265,4 +299,56 @@ fn hash(contents: &[u64]) -> u64 {
     };
     let hash = contents.iter().fold(0, fold);
     hash ^ (hash >> 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fencepost_litmus::{Limits, parse};
+
+    #[test]
+    fn what_a_test_has_written_over_is_not_added() {
+        let source = b"X86 T\n{ }\n P0 ;\n MOV [x],$1 ;\nexists (x=1)";
+        let test = parse(source, &Limits::default()).expect("a test");
+        let shared = || {
+            let shared = Shared::new(&test, 2, Tuner::default()).expect("memory");
+            shared.table(1).count(&[1], &test, || 5);
+            shared.tally(1).executions.store(1, Ordering::Relaxed);
+            shared
+        };
+        let mut record = Record::default();
+        assert!(shared().collect(&mut record));
+        assert_eq!((record.executions, record.observations()), (1, 1));
+        let damages: [fn(&Shared); 5] = [
+            |shared| {
+                shared
+                    .tally(0)
+                    .executions
+                    .store(u64::MAX, Ordering::Relaxed)
+            },
+            |shared| shared.tally(1).not_kept.store(1 << 60, Ordering::Relaxed),
+            |shared| {
+                let nanoseconds = &shared.control().nanoseconds;
+                nanoseconds.store(u64::MAX, Ordering::Relaxed);
+            },
+            // SAFETY: nobody else has the memory.
+            |shared| unsafe { *shared.entry(1, 0).add(COUNT) = u64::MAX },
+            // SAFETY: as above; every byte is a value.
+            |shared| unsafe {
+                shared
+                    .control()
+                    .tuner
+                    .get()
+                    .cast::<u8>()
+                    .write_bytes(0xff, 8)
+            },
+        ];
+        for damage in damages {
+            let shared = shared();
+            damage(&shared);
+            let mut record = Record::default();
+            assert!(!shared.collect(&mut record));
+            assert_eq!((record.executions, record.observations()), (0, 0));
+        }
+    }
 }

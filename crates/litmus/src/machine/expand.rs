@@ -90,6 +90,10 @@ const LONGEST_CHAIN: usize = 64;
 /// far.
 const MOST_LONG_CHAINS: u32 = 1 << 15;
 
+/// How many chains may be given up after that. The search is incomplete then; with threads beside
+/// the one that counts, there would be such a chain from each of millions of states.
+const MOST_LOST_CHAINS: u32 = 1 << 15;
+
 /// How many loads on such a chain may have waited before the state is kept.
 const MOST_FORKS: usize = 8;
 
@@ -112,6 +116,7 @@ pub(super) struct Expander<'a, R> {
     choices: Vec<Choice>,
     tasks: u32,
     long_chains: u32,
+    lost_chains: u32,
     trail: Vec<u8>,
     /// The rest of the trail to follow, its end first.
     to_follow: Option<Vec<u8>>,
@@ -143,6 +148,7 @@ impl<'a, R: Record> Expander<'a, R> {
             choices: Vec::new(),
             tasks: 0,
             long_chains: 0,
+            lost_chains: 0,
             trail: Vec::new(),
             to_follow: None,
         }
@@ -273,7 +279,8 @@ impl<'a, R: Record> Expander<'a, R> {
                 [_] if task.chain >= LONGEST_CHAIN && self.long_chains >= MOST_LONG_CHAINS => {
                     // The test goes on for ever, or very long.
                     self.cut = Some(Cut::LongLoop);
-                    return Ok(true);
+                    self.lost_chains += 1;
+                    return Ok(self.lost_chains < MOST_LOST_CHAINS);
                 }
                 _ => {
                     self.long_chains += u32::from(task.chain >= LONGEST_CHAIN);

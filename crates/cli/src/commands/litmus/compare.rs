@@ -5,18 +5,25 @@ use std::io::Write;
 use std::path::Path;
 
 use fencepost_litmus::log::{Difference, LogEntry, parse_log, show_logged};
+use fencepost_memory::MemoryModel;
 use fencepost_report::json::litmus::{self as json, read_line};
 
 use crate::exit::Failure;
+use crate::files;
 
 /// The most bytes of a log.
 const LARGEST_LOG: u64 = 1 << 30;
+
+/// A test, and a model where there is one.
+type Key = (String, Option<String>);
 
 /// An earlier log, and the differences from it so far.
 pub struct Comparison {
     path: String,
     /// By test, and by model where the log names one. Tests with one name are compared in order.
-    entries: BTreeMap<(String, Option<String>), VecDeque<LogEntry>>,
+    entries: BTreeMap<Key, VecDeque<LogEntry>>,
+    /// The models that were asked for.
+    models: Vec<String>,
     compared: usize,
     different: usize,
     /// Tests whose only difference is that one side has not seen all that there may be.
@@ -26,16 +33,13 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Reads a log.
-    pub fn read(path: &Path) -> Result<Self, Failure> {
+    /// Reads a log, to compare it with what these models allow or a processor does.
+    pub fn read(path: &Path, models: &[MemoryModel]) -> Result<Self, Failure> {
         let bad = |what: String| Failure::BadInput(format!("error: {}: {what}", path.display()));
-        let size = std::fs::metadata(path)
-            .map_err(|error| bad(error.to_string()))?
-            .len();
-        if size > LARGEST_LOG {
+        let bytes = files::read_up_to(path, LARGEST_LOG).map_err(|error| bad(error.to_string()))?;
+        if bytes.len() as u64 > LARGEST_LOG {
             return Err(bad("the log is larger than 1 GiB".into()));
         }
-        let bytes = std::fs::read(path).map_err(|error| bad(error.to_string()))?;
         let text = String::from_utf8_lossy(&bytes);
         let mut entries = parse_log(&text);
         for line in text
@@ -66,6 +70,7 @@ impl Comparison {
         Ok(Comparison {
             path: path.display().to_string(),
             entries: keyed,
+            models: models.iter().map(|model| model.name().to_owned()).collect(),
             compared: 0,
             different: 0,
             unseen: 0,
@@ -83,35 +88,50 @@ impl Comparison {
     ) -> std::io::Result<bool> {
         let mut is_different = false;
         for here in entries {
-            let with_model = (here.test.clone(), here.model.clone());
-            let without = (here.test.clone(), None);
-            let key = if self.entries.contains_key(&with_model) {
-                with_model
-            } else {
-                without
-            };
-            let Some(there) = self.entries.get_mut(&key).and_then(next_of) else {
-                self.not_in_log += 1;
-                continue;
-            };
-            self.seen.insert(here.test.clone());
-            self.compared += 1;
-            if let Some(difference) = Difference::between(here, &there) {
+            let keys = self.keys_of(here);
+            self.not_in_log += usize::from(keys.is_empty());
+            for key in keys {
+                let Some(there) = self.entries.get_mut(&key).and_then(next_of) else {
+                    continue;
+                };
+                self.seen.insert(here.test.clone());
+                self.compared += 1;
+                let Some(difference) = Difference::between(here, &there) else {
+                    continue;
+                };
                 let is_contradiction = difference.is_contradiction(here, &there);
                 is_different |= is_contradiction;
                 self.different += usize::from(is_contradiction);
                 self.unseen += usize::from(!is_contradiction);
-                match is_json {
-                    true => writeln!(
-                        output,
-                        "{}",
-                        json::difference(here, &difference, &self.path)
-                    )?,
-                    false => print(here, &there, &difference, &self.path, output)?,
+                if is_json {
+                    let mut named = here.clone();
+                    named.model = here.model.clone().or_else(|| there.model.clone());
+                    let object = json::difference(&named, &difference, &self.path);
+                    writeln!(output, "{object}")?;
+                } else {
+                    print(here, &there, &difference, &self.path, output)?;
                 }
             }
         }
         Ok(is_different)
+    }
+
+    /// The entries that a result is compared with: that of its model, or one without a model. What a
+    /// processor did is compared with each model that was asked for.
+    fn keys_of(&self, here: &LogEntry) -> Vec<Key> {
+        let key = |model: Option<&String>| (here.test.clone(), model.cloned());
+        let is_there = |key: &Key| self.entries.contains_key(key);
+        let one = [key(here.model.as_ref()), key(None)]
+            .into_iter()
+            .find(is_there);
+        match (one, &here.model) {
+            (Some(one), _) => vec![one],
+            (None, Some(_)) => Vec::new(),
+            (None, None) => {
+                let all = self.models.iter().map(|model| key(Some(model)));
+                all.filter(is_there).collect()
+            }
+        }
     }
 
     /// Prints the totals. Returns whether nothing was compared, which counts as a difference.
@@ -158,6 +178,10 @@ fn print(
     let under = match here.model.as_deref() {
         Some(model) => format!("under {model}"),
         None => "on this processor".to_owned(),
+    };
+    let log = match there.model.as_deref().filter(|_| here.model.is_none()) {
+        Some(model) => format!("{log} under {model}"),
+        None => log.to_owned(),
     };
     match difference.is_contradiction(here, there) {
         true => writeln!(output, "{} {under} differs from {log}", here.test)?,

@@ -5,16 +5,19 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::exit::Failure;
+use crate::files;
 
 /// The deepest nesting of lists.
 const DEEPEST: usize = 64;
+/// The most bytes of a list.
+const LARGEST_LIST: u64 = 64 << 20;
 
 /// The tests to run, and errors about directories and lists.
 #[derive(Default)]
 pub struct Files {
     /// In order, those of a directory by name.
     pub paths: Vec<PathBuf>,
-    /// A message for each directory or list that could not be read.
+    /// A message for each directory, list or pipe in a directory that could not be read.
     pub errors: Vec<String>,
     /// Directories that were entered, so that symbolic links cause no cycle.
     entered: HashSet<PathBuf>,
@@ -69,7 +72,12 @@ impl Files {
         for entry in entries {
             // A list in a directory names files that are there anyway.
             let is_test = entry.extension() == Some(OsStr::new("litmus"));
-            if entry.is_dir() || is_test {
+            if is_test && files::is_special(&entry) {
+                self.errors.push(format!(
+                    "error: {}: neither a file nor a directory",
+                    entry.display()
+                ));
+            } else if entry.is_dir() || is_test {
                 self.add(&entry, depth);
             }
         }
@@ -80,7 +88,11 @@ impl Files {
         if depth > DEEPEST {
             return Err(std::io::Error::other("lists are nested too deeply"));
         }
-        let text = std::fs::read_to_string(path)?;
+        let bytes = files::read_up_to(path, LARGEST_LIST)?;
+        if bytes.len() as u64 > LARGEST_LIST {
+            return Err(std::io::Error::other("the list is larger than 64 MiB"));
+        }
+        let text = String::from_utf8(bytes).map_err(std::io::Error::other)?;
         let directory = path.parent().unwrap_or(Path::new(""));
         for line in text.lines() {
             let name = line.trim();

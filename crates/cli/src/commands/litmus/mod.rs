@@ -53,7 +53,7 @@ fn run_all(arguments: &LitmusArguments, is_quiet: bool) -> Result<u8, Failure> {
     let comparison = arguments
         .compare
         .as_deref()
-        .map(Comparison::read)
+        .map(|path| Comparison::read(path, &arguments.models()))
         .transpose()?;
     if arguments.hardware.run {
         return hardware::run(arguments, &files, &errors, comparison, is_quiet);

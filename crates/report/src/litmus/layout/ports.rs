@@ -14,8 +14,8 @@ struct Port {
     is_target: bool,
     node: usize,
     side: Side,
-    /// Which event of the node, and then what is above.
-    order: (usize, i64),
+    /// Which event of the node, then what is above, then which event of the other node.
+    order: (usize, i64, usize),
 }
 
 /// The ends of all arrows that begin and end at sides of boxes, in order from the top.
@@ -37,29 +37,32 @@ impl Ports {
                 continue;
             };
             let (from, to) = (graph.node(edge.from), graph.node(edge.to));
+            let line = |node: usize, event| {
+                let events = &graph.nodes[node].events;
+                events.iter().position(|&e| e == event).unwrap_or(0)
+            };
+            let lines = [line(from, edge.from), line(to, edge.to)];
             let ends = [
-                (false, edge.from, from, from_side, to),
-                (true, edge.to, to, to_side, from),
+                (false, lines, from, from_side, to),
+                (true, [lines[1], lines[0]], to, to_side, from),
             ];
-            for (is_target, event, node, side, other) in ends {
+            for (is_target, [line, other_line], node, side, other) in ends {
                 let own = layer[node] as i64;
                 let away = match route {
                     Route::Along { channel, .. } => channel as i64 - (2 * own + 1),
                     _ => 2 * (layer[other] as i64 - own),
                 };
                 // Arrows to the same column are nested; others fan out.
-                let order = match route {
-                    Route::Beside { .. } => away.signum() * 1_000_000 - away,
-                    _ => away,
+                let (order, within) = match route {
+                    Route::Beside { .. } => (away.signum() * 1_000_000 - away, 0),
+                    _ => (away, other_line),
                 };
-                let events = &graph.nodes[node].events;
-                let position = events.iter().position(|&e| e == event);
                 ports.push(Port {
                     edge: index,
                     is_target,
                     node,
                     side,
-                    order: (position.unwrap_or(0), order),
+                    order: (line, order, within),
                 });
             }
         }
