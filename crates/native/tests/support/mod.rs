@@ -54,6 +54,11 @@ pub fn programs(compiler: Compiler) -> Vec<PathBuf> {
     sources(&folder("programs"), compiler.extension())
 }
 
+/// The program with this name.
+pub fn program(name: &str) -> PathBuf {
+    folder("programs").join(name)
+}
+
 /// The programs whose exit status is their outcome.
 pub fn outcome_programs() -> Vec<PathBuf> {
     sources(&folder("outcomes"), "c")
@@ -69,7 +74,7 @@ pub enum Expected {
 }
 
 /// What a check says, as JSON.
-pub struct Checked(String);
+pub struct Checked(pub String);
 
 impl fmt::Display for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
