@@ -30,6 +30,8 @@ pub(crate) enum Left {
     Thread(usize),
     /// It ends the program, with this status.
     Program(c_int),
+    /// It ends the program with this status, and nothing runs any more.
+    AtOnce(c_int),
 }
 
 /// A thread of an execution.
@@ -123,6 +125,7 @@ fn run(current: Current, function: *const (), arguments: [usize; 3]) {
         Left::Returned => exit_with(current, returned as c_int),
         Left::Thread(result) => end_thread(current, result),
         Left::Program(status) => exit_with(current, status),
+        Left::AtOnce(status) => end_program(status),
     }
 }
 
@@ -136,9 +139,10 @@ fn end_thread(current: Current, result: usize) {
     state().threads[thread].result = result;
     locals::drop_variables(current);
     locals::drop_values(current);
-    let left = take_left(thread);
-    if let Left::Program(status) = left {
-        exit_with(current, status);
+    match take_left(thread) {
+        Left::Program(status) => exit_with(current, status),
+        Left::AtOnce(status) => end_program(status),
+        Left::Returned | Left::Thread(_) => {}
     }
 }
 
@@ -413,6 +417,10 @@ look_alike! {
     fn thrd_join(handle: libc::pthread_t, result: *mut c_int) -> c_int = join_of_c11;
     fn thrd_detach(handle: libc::pthread_t) -> c_int = detach_of_c11;
     fn pthread_setname_np(handle: libc::pthread_t, name: *const c_char) -> c_int = set_name;
+    fn _exit(status: c_int) = exit_at_once;
+    fn _Exit(status: c_int) = exit_at_once;
+    fn quick_exit(status: c_int) = exit_at_once;
+    fn gettid() -> c_int = number;
     fn pthread_getname_np(handle: libc::pthread_t, name: *mut c_char, size: usize) -> c_int = get_name;
 }
 
@@ -493,4 +501,17 @@ unsafe extern "C-unwind" fn get_name(
         unsafe { name.copy_from_nonoverlapping(known.as_ptr().cast(), known.len()) };
         0
     })
+}
+
+unsafe extern "C-unwind" fn exit_at_once(status: c_int, returns_to: usize) {
+    inside(|| {
+        let (current, _) = operations::begin(returns_to);
+        set_left(Left::AtOnce(status));
+        end(current)
+    })
+}
+
+/// The kernel would say that all threads are one.
+unsafe extern "C-unwind" fn number(_returns_to: usize) -> c_int {
+    inside(|| Current::get().map_or(0, |current| current.thread().0 as c_int + 1))
 }

@@ -207,11 +207,17 @@ impl Program {
 
     /// Checks it, with these arguments.
     pub fn check(&self, arguments: &[&str]) -> Checked {
-        let output = Command::new(self.executable())
-            .args(arguments)
-            .env("FENCEPOST_NATIVE", "json")
-            .output()
-            .expect("the program can be run");
+        self.check_by(Command::new(self.executable()).args(arguments))
+    }
+
+    pub fn check_without_spurious_wakeups(&self) -> Checked {
+        let mut command = Command::new(self.executable());
+        self.check_by(command.env("FENCEPOST_SPURIOUS_WAKEUPS", "off"))
+    }
+
+    fn check_by(&self, command: &mut Command) -> Checked {
+        let output = command.env("FENCEPOST_NATIVE", "json").output();
+        let output = output.expect("the program can be run");
         let errors = String::from_utf8_lossy(&output.stderr);
         Checked(format!(
             "{}{errors}",
