@@ -73,7 +73,10 @@ fn in_check(
         variable: &variables[at].0,
         object: objects[at],
     });
-    current.drain(current.target().drained_by_exchange(&objects, Relaxed), location);
+    current.drain(
+        current.target().drained_by_exchange(&objects, Relaxed),
+        location,
+    );
     for operand in operands {
         operand.bring_up_to_date(current);
     }

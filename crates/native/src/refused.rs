@@ -40,6 +40,8 @@ refused! {
     pthread_cancel "threads are not interrupted";
     pthread_kill "signals are not delivered to threads";
     pthread_sigqueue "signals are not delivered to threads";
+    raise "signals are not delivered to threads";
+    kill "signals are not delivered to threads";
     tgkill "signals are not delivered to threads";
     alarm "signals are not delivered to threads";
     setitimer "signals are not delivered to threads";

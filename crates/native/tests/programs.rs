@@ -2,6 +2,7 @@
 //! number of executions where it is known; `race`; `deadlock`, `finding` or `refused`, with a part of the message.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod look_alikes;
 mod support;
 
 use support::{Compiler, Expected, Program, programs};
@@ -66,5 +67,23 @@ fn outcomes_of_real_threads_are_explored() {
                 source.display()
             );
         }
+    }
+}
+
+/// The same programs with the look-alikes of Rust's standard library. Without spurious wakeups: whether a thread has come back to
+/// the same state when it waits again depends on what the compiler keeps where.
+#[test]
+fn rust_has_as_many_executions() {
+    for (name, body) in look_alikes::PROGRAMS {
+        let source = support::program(name);
+        let Some(program) = Program::compile(&source, Compiler::C) else {
+            return;
+        };
+        let in_c = program.check_without_spurious_wakeups().executions();
+        let checker = fencepost_check::Checker::new();
+        let outcome = checker.spurious_wakeups(false).run(body);
+        let in_rust = support::Checked(outcome.json().to_owned()).executions();
+        assert!(in_c.is_some(), "{name}");
+        assert_eq!(in_c, in_rust, "{name}");
     }
 }

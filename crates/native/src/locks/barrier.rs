@@ -24,6 +24,7 @@ look_alike! {
 }
 
 /// A barrier that is in use, and its objects.
+#[inline(always)]
 fn begin(barrier: usize, returns_to: usize) -> (Lock, BarrierObjects) {
     let lock = Lock::begin(barrier, BARRIER, returns_to);
     if lock.word(THREADS) == 0 {

@@ -36,6 +36,7 @@ impl Waiters for WaitersAt {
 pub(super) struct Condvar(Lock);
 
 impl Condvar {
+    #[inline(always)]
     pub(super) fn begin(address: usize, returns_to: usize) -> Self {
         let condvar = Lock::begin(address, CONDVAR, returns_to);
         if condvar.word(MARK) == DESTROYED {
@@ -44,6 +45,7 @@ impl Condvar {
         Condvar(condvar)
     }
 
+    #[inline(always)]
     fn steps(self) -> CondvarObject<WaitersAt> {
         CondvarObject {
             object: self.0.object_with(0),
@@ -62,6 +64,7 @@ impl Condvar {
     }
 
     /// Waits, and releases a mutex meanwhile.
+    #[inline(always)] // Its frame is compared.
     pub(super) fn wait(self, mutex: usize, deadline: Option<Deadline>) -> c_int {
         let Lock {
             current,

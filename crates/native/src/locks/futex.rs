@@ -27,6 +27,19 @@ use crate::{failures, random};
 #[unsafe(naked)]
 pub unsafe extern "C" fn syscall(_number: c_long) -> c_long {
     naked_asm!(
+        "mov r11, qword ptr [rip + fencepost_native_home@GOTTPOFF]",
+        "cmp qword ptr fs:[r11], 0",
+        "je 2f",
+        // What was not passed is in registers all the same, and would be on the stack that is compared.
+        "cmp rdi, {futex}",
+        "jne 5f",
+        "xor r9d, r9d",
+        "test dl, 1", // FUTEX_WAKE, but not FUTEX_WAIT or FUTEX_WAIT_BITSET
+        "jz 5f",
+        "test dl, 8",
+        "jnz 5f",
+        "xor r8d, r8d",
+        "5:",
         "cmp byte ptr [rip + {clears}], 0",
         "je 2f",
         "lea rax, [rsp - 4096]",
@@ -43,6 +56,7 @@ pub unsafe extern "C" fn syscall(_number: c_long) -> c_long {
         "call {implementation}",
         "pop rcx",
         "ret",
+        futex = const libc::SYS_futex,
         clears = sym crate::operations::CLEARS_STACK,
         implementation = sym system_call,
     );
@@ -84,6 +98,7 @@ pub(crate) unsafe fn kernel(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> c
 }
 
 /// A call by a thread of the program. None if it is the kernel's.
+#[inline(always)]
 fn checked((number, arguments): (c_long, [usize; 5]), returns_to: usize) -> Option<c_long> {
     let [first, second, third, fourth, _] = arguments;
     match number {
@@ -111,6 +126,7 @@ fn checked((number, arguments): (c_long, [usize; 5]), returns_to: usize) -> Opti
     }
 }
 
+#[inline(always)] // Its frame is compared, and so are those below.
 fn futex(word: usize, operation: c_int, value: u32, until: usize, returns_to: usize) -> c_long {
     if word % 4 != 0 {
         return -c_long::from(libc::EINVAL);
@@ -118,6 +134,7 @@ fn futex(word: usize, operation: c_int, value: u32, until: usize, returns_to: us
     let (current, location) = begin(returns_to);
     failures::check_access(current, word, 4, returns_to);
     let object = object_named(current, (word, 4), "Futex", "futex");
+    current.clear_stack_below();
     let waiters = WaitersAt(word + 1);
     let steps = CondvarObject { object, waiters };
     match operation & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) {
@@ -153,6 +170,7 @@ fn futex(word: usize, operation: c_int, value: u32, until: usize, returns_to: us
 }
 
 /// Waits if the word has the value.
+#[inline(always)]
 fn wait(
     current: Current,
     location: LocationRef,
@@ -172,6 +190,7 @@ fn wait(
         return 0;
     }
     let word = word_at(current, word, returns_to);
+    current.clear_stack_below();
     let intent = Intent::Access {
         object: steps.object,
         effect: Effect::WriteMultiple,

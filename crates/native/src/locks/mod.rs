@@ -92,9 +92,14 @@ struct Lock {
 
 impl Lock {
     /// Begins an operation on the lock at an address.
+    ///
+    /// It is a part of its caller, and so are the functions that say what the object is: what they have left on the stack is
+    /// cleared, so that it is not in the frames that are compared when the thread comes back.
+    #[inline(always)]
     fn begin(address: usize, kind: Kind, returns_to: usize) -> Self {
         let (current, location) = begin(returns_to);
         failures::check_access(current, address, kind.size, returns_to);
+        current.clear_stack_below();
         Lock {
             current,
             thread: current.thread(),
@@ -106,16 +111,21 @@ impl Lock {
     }
 
     /// The object, which has this state now.
+    #[inline(always)]
     fn object(self, state: u64) -> Address {
         let object = self.object_with(state);
         self.current.set_state(object, state);
+        self.current.clear_stack_below();
         object
     }
 
     /// The object, which has this state if it was not used in this execution.
+    #[inline(always)]
     fn object_with(self, state: u64) -> Address {
         let place = (self.address, self.kind.size);
-        object_at(self.current, place, self.kind.object, || state)
+        let object = object_at(self.current, place, self.kind.object, || state);
+        self.current.clear_stack_below();
+        object
     }
 
     /// A word of its memory.

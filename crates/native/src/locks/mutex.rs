@@ -38,6 +38,7 @@ const FLAGS: u32 = 0x3ff;
 pub(super) struct Mutex(Lock);
 
 impl Mutex {
+    #[inline(always)]
     pub(super) fn begin(address: usize, returns_to: usize) -> Self {
         let mutex = Mutex(Lock::begin(address, MUTEX, returns_to));
         mutex.check();
@@ -48,6 +49,7 @@ impl Mutex {
         self.0.word(KIND) & !FLAGS == 0
     }
 
+    #[inline(always)]
     fn check(self) {
         if !self.is_valid() {
             self.0.invalid();
@@ -64,6 +66,7 @@ impl Mutex {
         self.0.word(KIND) & TYPE == kind
     }
 
+    #[inline(always)]
     pub(super) fn object(self) -> fencepost_memory::Address {
         let is_locked = self.0.word(LOCKED) != 0;
         self.0.object(if is_locked { HELD } else { FREE })

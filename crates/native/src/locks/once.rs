@@ -22,6 +22,7 @@ look_alike! {
     fn call_once(once: usize, routine: Routine) = call_once_of_c11;
 }
 
+#[inline(always)]
 fn begin(once: usize, returns_to: usize) -> (Lock, OnceFlag) {
     let lock = Lock::begin(once, ONCE, returns_to);
     let progress = match u64::from(lock.word(PROGRESS)) {

@@ -40,6 +40,7 @@ impl ReadUntil for RwLock {
 }
 
 impl RwLock {
+    #[inline(always)]
     fn begin(address: usize, returns_to: usize) -> Self {
         let lock = RwLock(Lock::begin(address, RWLOCK, returns_to));
         if !lock.is_valid() {
@@ -52,6 +53,7 @@ impl RwLock {
         self.0.word(PREFERENCE) <= PREFERS_WRITERS
     }
 
+    #[inline(always)]
     fn steps(self) -> RwLockObjects<RwLock> {
         let state = match self.0.word(WRITER) {
             0 => self.0.word(READERS).into(),

@@ -34,6 +34,7 @@ look_alike! {
     fn sem_getvalue(semaphore: usize, value: *mut c_int) -> c_int = get_value;
 }
 
+#[inline(always)]
 fn begin(semaphore: usize, returns_to: usize) -> (Lock, Address) {
     let lock = Lock::begin(semaphore, SEMAPHORE, returns_to);
     if lock.word(MARK) == DESTROYED {

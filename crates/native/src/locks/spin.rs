@@ -59,6 +59,7 @@ impl Variable for Memory {
     }
 }
 
+#[inline(always)]
 fn begin(lock: usize, returns_to: usize) -> Lock {
     let lock = Lock::begin(lock, SPIN, returns_to);
     if !matches!(lock.word(0), IS_FREE | IS_HELD) {

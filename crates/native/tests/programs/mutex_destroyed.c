@@ -1,4 +1,4 @@
-// finding: which was destroyed
+// finding: after main has destroyed it
 #include <pthread.h>
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static void *other(void *argument)

@@ -1,4 +1,4 @@
-// finding: which is held
+// finding: while main holds it
 #include <pthread.h>
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static void *other(void *argument)

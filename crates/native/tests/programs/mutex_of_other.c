@@ -1,4 +1,4 @@
-// finding: which it does not hold
+// finding: which main holds
 #include <pthread.h>
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static void *other(void *argument)

@@ -2,18 +2,15 @@
 #include <cassert>
 #include <semaphore>
 #include <thread>
-static std::binary_semaphore semaphore(1);
+static std::binary_semaphore filled(0);
 static int value;
 int main()
 {
     std::thread thread([] {
-        semaphore.acquire();
-        value++;
-        semaphore.release();
+        value = 1;
+        filled.release();
     });
-    semaphore.acquire();
-    value++;
-    semaphore.release();
+    filled.acquire();
+    assert(value == 1);
     thread.join();
-    assert(value == 2);
 }

@@ -54,6 +54,11 @@ pub fn programs(compiler: Compiler) -> Vec<PathBuf> {
     sources(&folder("programs"), compiler.extension())
 }
 
+/// The program with this name.
+pub fn program(name: &str) -> PathBuf {
+    folder("programs").join(name)
+}
+
 /// The programs whose exit status is their outcome.
 pub fn outcome_programs() -> Vec<PathBuf> {
     sources(&folder("outcomes"), "c")
@@ -69,7 +74,7 @@ pub enum Expected {
 }
 
 /// What a check says, as JSON.
-pub struct Checked(String);
+pub struct Checked(pub String);
 
 impl fmt::Display for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -202,11 +207,17 @@ impl Program {
 
     /// Checks it, with these arguments.
     pub fn check(&self, arguments: &[&str]) -> Checked {
-        let output = Command::new(self.executable())
-            .args(arguments)
-            .env("FENCEPOST_NATIVE", "json")
-            .output()
-            .expect("the program can be run");
+        self.check_by(Command::new(self.executable()).args(arguments))
+    }
+
+    pub fn check_without_spurious_wakeups(&self) -> Checked {
+        let mut command = Command::new(self.executable());
+        self.check_by(command.env("FENCEPOST_SPURIOUS_WAKEUPS", "off"))
+    }
+
+    fn check_by(&self, command: &mut Command) -> Checked {
+        let output = command.env("FENCEPOST_NATIVE", "json").output();
+        let output = output.expect("the program can be run");
         let errors = String::from_utf8_lossy(&output.stderr);
         Checked(format!(
             "{}{errors}",
