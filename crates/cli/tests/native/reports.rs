@@ -112,7 +112,7 @@ fn places_in_cpp_files_have_fences_of_cpp() {
             "static std::atomic<int> x, y;\nusing namespace std;",
         );
     let text = programs.failure("sb.cpp", &program, &[]);
-    let help = "help: insert `std::atomic_thread_fence(std::memory_order_seq_cst)` in each";
+    let help = "help: insert `std::atomic_thread_fence(std::memory_order_seq_cst)` ";
     assert!(text.contains(help), "{text}");
 }
 
