@@ -35,6 +35,10 @@ impl ProgramLanguage {
             (ProgramLanguage::C, Some(extension)) if CPP_EXTENSIONS.contains(&extension) => {
                 Dialect::Cpp
             }
+            // The headers of the C++ library, most of which have no extension.
+            (ProgramLanguage::C, _) if file.is_some_and(|file| file.contains("/c++/")) => {
+                Dialect::Cpp
+            }
             (ProgramLanguage::C, _) => Dialect::C,
         }
     }
@@ -109,7 +113,13 @@ mod tests {
         for file in [None, Some("queue.c"), Some("queue.h"), Some("main")] {
             assert_eq!(seq_cst(ProgramLanguage::C, file), c, "{file:?}");
         }
-        for file in ["a/queue.cc", "queue.cpp", "queue.hpp", "queue.C"] {
+        for file in [
+            "a/queue.cc",
+            "queue.cpp",
+            "queue.hpp",
+            "queue.C",
+            "/usr/include/c++/12/atomic",
+        ] {
             assert_eq!(seq_cst(ProgramLanguage::C, Some(file)), cpp, "{file:?}");
         }
         let rust = ("fence(Ordering::SeqCst)", "Ordering::SeqCst");

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod cc;
+mod reports;
 mod run;
 mod wrappers;
 

@@ -475,9 +475,10 @@ fn places(positions: &[SourcePosition]) -> Option<String> {
 }
 
 /// The assumptions of every result for a program in C or C++.
-const C_ASSUMPTIONS: [&str; 2] = [
+const C_ASSUMPTIONS: [&str; 3] = [
     "the compiler does not reorder relaxed accesses",
     "arguments, input, files, time and random numbers are those of this check",
+    "freed memory is not allocated again in the same execution",
 ];
 
 /// The assumption of every result.
