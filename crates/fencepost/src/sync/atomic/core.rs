@@ -132,21 +132,21 @@ impl<V: Variable> Atomic<V> {
 
     /// Performs an operation that waits for the stores in `drains`.
     #[inline]
-    fn operation<'addresses, R>(
+    fn operation<R>(
         &self,
         current: Current,
         effect: Effect,
-        drains: impl FnOnce() -> Drains<'addresses>,
+        drains: Drained,
         location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
-        if current.has_store_buffers() {
-            current.drain(drains(), location);
-            self.learn_committed(current);
-        }
         let object = self.object.address();
-        let state = || V::state(self.variable.get());
-        current.variable_operation(object, state, effect, location, perform)
+        let before = move || {
+            drains.wait(current, location);
+            self.learn_committed(current);
+        };
+        let state = move || V::state(self.variable.get());
+        current.variable_operation(object, before, state, effect, location, perform)
     }
 
     /// Performs a read-modify-write, which may fail.
@@ -159,8 +159,8 @@ impl<V: Variable> Atomic<V> {
         location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
-        let object = [self.object.address()];
-        let drains = || current.target().drained_by_exchange(&object, ordering);
+        let object = self.object.address();
+        let drains = Drained::ByExchange(object, ordering);
         self.operation(current, effect, drains, location, perform)
     }
 
@@ -173,8 +173,8 @@ impl<V: Variable> Atomic<V> {
             _ => {}
         }
         let object = self.object.address();
-        let (drains, location) = (|| Drains::Nothing, LocationRef::caller());
-        self.operation(current, Effect::Read, drains, location, |step| {
+        let (drains, location) = (Drained::Nothing, LocationRef::caller());
+        self.operation(current, Effect::Read, drains, location, move |step| {
             let state = step.read(object);
             let forwarded = step.forwarded(object);
             let events = step.target().load(object);
@@ -202,13 +202,12 @@ impl<V: Variable> Atomic<V> {
         let object = self.object.address();
         let location = LocationRef::caller();
         let drains = match current.target().buffers_store(ordering) {
-            false => Drains::Everything,
-            true if !current.buffers_stores() => Drains::Nothing,
-            true if current.inserted(location).seq_cst_store => Drains::Everything,
+            false => Drained::Everything,
+            true if !current.buffers_stores() => Drained::Nothing,
+            true if current.inserted(location).seq_cst_store => Drained::Everything,
             true => return self.store_later(current, value, ordering, location),
         };
-        let drains = || drains;
-        self.operation(current, Effect::Write, drains, location, |step| {
+        self.operation(current, Effect::Write, drains, location, move |step| {
             self.in_memory(step);
             self.variable.set(value);
             step.write(object, V::state(value));
@@ -268,7 +267,7 @@ impl<V: Variable> Atomic<V> {
             Effect::Write,
             ordering,
             LocationRef::caller(),
-            |step| {
+            move |step| {
                 let before = self.in_memory(step);
                 self.overwrite(step, change(before), ordering);
                 before
@@ -296,21 +295,27 @@ impl<V: Variable> Atomic<V> {
         let object = self.object.address();
         let expected = V::state(expected);
         let effect = Effect::WriteIf(Condition::Equals(expected));
-        self.exchange(current, effect, success, LocationRef::caller(), |step| {
-            let before = self.in_memory(step);
-            if V::state(before) == expected {
-                self.overwrite(step, new, success);
-                return Ok(before);
-            }
-            let state = step.read(object);
-            let events = step.target().failed_exchange(object, success);
-            step.emit(events, state);
-            let thread = step.thread();
-            if let Some(races) = step.races() {
-                races.load(thread, object, failure);
-            }
-            Err(before)
-        })
+        self.exchange(
+            current,
+            effect,
+            success,
+            LocationRef::caller(),
+            move |step| {
+                let before = self.in_memory(step);
+                if V::state(before) == expected {
+                    self.overwrite(step, new, success);
+                    return Ok(before);
+                }
+                let state = step.read(object);
+                let events = step.target().failed_exchange(object, success);
+                step.emit(events, state);
+                let thread = step.thread();
+                if let Some(races) = step.races() {
+                    races.load(thread, object, failure);
+                }
+                Err(before)
+            },
+        )
     }
 
     #[inline]
@@ -323,6 +328,33 @@ impl<V: Variable> Atomic<V> {
         let thread = step.thread();
         if let Some(races) = step.races() {
             races.read_modify_write(thread, object, ordering);
+        }
+    }
+}
+
+/// The stores that an operation waits for, if there are store buffers.
+///
+/// Closures that an operation is made of own what they use: a reference would be to the stack, and
+/// each operation would write there what it has in registers.
+#[derive(Clone, Copy)]
+enum Drained {
+    Nothing,
+    Everything,
+    /// Those that a read-modify-write of this variable waits for.
+    ByExchange(Address, Ordering),
+}
+
+impl Drained {
+    #[cold]
+    fn wait(self, current: Current, location: LocationRef) {
+        match self {
+            Drained::Nothing => current.drain(Drains::Nothing, location),
+            Drained::Everything => current.drain(Drains::Everything, location),
+            Drained::ByExchange(object, ordering) => {
+                let objects = [object];
+                let drains = current.target().drained_by_exchange(&objects, ordering);
+                current.drain(drains, location);
+            }
         }
     }
 }
@@ -403,7 +435,7 @@ macro_rules! common_operations {
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
                 match self.atomic.current(LocationRef::caller()) {
                     None => self.atomic.variable.swap(value, order),
-                    Some(current) => self.atomic.modify(current, order, |_| value),
+                    Some(current) => self.atomic.modify(current, order, move |_| value),
                 }
             }
 
@@ -552,7 +584,7 @@ macro_rules! common_operations {
 
 /// The read-modify-write methods.
 macro_rules! modifications {
-    ($value:ty => $($(#[$attribute:meta])* $method:ident($operand:ident: $type:ty) $change:expr;)*) => {
+    ($value:ty => $($(#[$attribute:meta])* $method:ident($operand:ident: $type:ty) |$before:ident| $change:expr;)*) => {
         $(
             $(#[$attribute])*
             #[inline(always)]
@@ -560,7 +592,7 @@ macro_rules! modifications {
             pub fn $method(&self, $operand: $type, order: Ordering) -> $value {
                 match self.atomic.current(LocationRef::caller()) {
                     None => self.atomic.variable.$method($operand, order),
-                    Some(current) => self.atomic.modify(current, order, $change),
+                    Some(current) => self.atomic.modify(current, order, move |$before| $change),
                 }
             }
         )*
