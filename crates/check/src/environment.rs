@@ -22,13 +22,26 @@ pub(super) fn apply(checker: Checker) -> Checker {
             found: value,
         }),
     };
-    let is_ours = |variable: &OsString| variable.as_encoded_bytes().starts_with(PREFIX.as_bytes());
+    // Windows does not tell apart upper and lower case.
+    let is_ours = |variable: &OsString| {
+        let start = variable.as_encoded_bytes().get(..PREFIX.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(PREFIX.as_bytes()))
+    };
     let set = std::env::vars_os().map(|(variable, _)| variable);
     let set = set.filter(is_ours);
-    let set = set.map(|variable| variable.to_string_lossy().into_owned());
-    match apply_from(checker.clone(), &get, set) {
+    let set: Vec<String> = set
+        .map(|variable| variable.to_string_lossy().into_owned())
+        .collect();
+    // Mostly none is set. Asking for each of them would take longer than a small check.
+    if set.is_empty() {
+        return Checker {
+            invocation: Invocation::of(&checker, &checker, false),
+            ..checker
+        };
+    }
+    match apply_from(checker.clone(), &get, set.into_iter()) {
         Ok(applied) => Checker {
-            invocation: Invocation::of(&checker, &applied),
+            invocation: Invocation::of(&checker, &applied, true),
             ..applied
         },
         Err(refusal) => refuse(&refusal),

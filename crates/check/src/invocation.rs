@@ -35,15 +35,18 @@ pub(super) struct Invocation {
 
 impl Invocation {
     /// The running test, with the checker of its code, and the one to which the environment was
-    /// applied. None outside of tests.
-    pub(super) fn of(checker: &Checker, applied: &Checker) -> Option<Self> {
+    /// applied, which has variables only if `is_any_set`. None outside of tests.
+    pub(super) fn of(checker: &Checker, applied: &Checker, is_any_set: bool) -> Option<Self> {
         let executable = std::env::current_exe().ok()?;
         // Only tests are built there.
         let is_test = executable.parent()?.file_name()? == "deps";
+        if !is_test {
+            return None;
+        }
         let test = test_name(
             std::thread::current().name(),
             std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()),
-        );
+        )?;
         let set = |name: &str| {
             let name = format!("{PREFIX}{name}");
             let value = std::env::var(&name).ok()?;
@@ -56,9 +59,12 @@ impl Invocation {
         ];
         let overridden = overridden.into_iter().filter(|(is_on, _)| *is_on);
         Some(Invocation {
-            test: test.filter(|_| is_test)?,
+            test,
             package: package(&executable),
-            variables: NEEDED.into_iter().filter_map(set).collect(),
+            variables: match is_any_set {
+                true => NEEDED.into_iter().filter_map(set).collect(),
+                false => Vec::new(),
+            },
             has_store_buffers: applied.setup.store_buffers.is_some(),
             overridden: overridden.map(|(_, name)| off(name)).collect(),
         })

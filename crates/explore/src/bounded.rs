@@ -112,15 +112,16 @@ impl<P: Program> Bounded<P> {
     /// should stop.
     pub(crate) fn next_execution(&mut self) -> bool {
         self.run.findings.begin_execution(self.run.log.len());
-        let end = self.execute();
-        match self.run.finish(end) {
+        let mut end = self.execute();
+        self.run.finish(&mut end);
+        match end {
             End::Redundant => {
                 self.abandoned += 1;
                 self.total_abandoned += 1;
             }
             end => {
                 self.executions += 1;
-                self.hit_spin_bound |= end == End::SpinBound;
+                self.hit_spin_bound |= matches!(end, End::SpinBound);
                 self.run.conclude(end);
             }
         }

@@ -8,7 +8,7 @@
 //!
 //! `FENCEPOST_TEST_SEED` and `FENCEPOST_TEST_PROGRAMS` choose other and more programs.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use fencepost::sync::atomic::Ordering::{AcqRel, Relaxed, Release, SeqCst};
@@ -17,6 +17,7 @@ use fencepost::{Target, hint, thread};
 use fencepost_explore::{Failure, Fault, MonitoredModel, Settings};
 use fencepost_memory::{LockedDrains, Random};
 use fencepost_runtime::Setup;
+use rustc_hash::FxHashMap;
 
 use crate::explorer::explore_with;
 
@@ -123,38 +124,7 @@ fn add_loop(code: &mut Code, random: &mut Random, is_wide: bool) {
         _ => code.push(Load { variable, to: 0 }),
     }
     if below(random, 3) == 0 {
-        // Another load, perhaps only after some value of the first, and perhaps one that matters.
-        let skip = code.len();
-        code.push(Unless {
-            register: 0,
-            value: below(random, 3),
-            to: 0,
-        });
-        let variable = below(random, VARIABLES as u64) as usize;
-        code.push(Load { variable, to: 1 });
-        if below(random, 2) == 0 {
-            let to = code.len() + 2;
-            code.push(Unless {
-                register: 1,
-                value: below(random, 2),
-                to,
-            });
-            code.push(Set {
-                register: FOUND,
-                value: 1,
-            });
-        }
-        if let Unless {
-            register, value, ..
-        } = code[skip]
-        {
-            let to = code.len();
-            code[skip] = Unless {
-                register,
-                value,
-                to,
-            };
-        }
+        add_second_load(code, random);
     }
     let mut leaves_unless = vec![code.len()];
     code.push(Unless {
@@ -189,8 +159,48 @@ fn add_loop(code: &mut Code, random: &mut Random, is_wide: bool) {
             is_release: below(random, 2) == 0,
         });
     }
+    add_next_round(code, random, start);
+    code[leaves] = Jump { to: code.len() };
+}
+
+/// Another load in a loop, perhaps only after some value of the first, and perhaps one that matters.
+fn add_second_load(code: &mut Code, random: &mut Random) {
+    let skip = code.len();
+    code.push(Unless {
+        register: 0,
+        value: below(random, 3),
+        to: 0,
+    });
+    let variable = below(random, VARIABLES as u64) as usize;
+    code.push(Load { variable, to: 1 });
+    if below(random, 2) == 0 {
+        let to = code.len() + 2;
+        code.push(Unless {
+            register: 1,
+            value: below(random, 2),
+            to,
+        });
+        code.push(Set {
+            register: FOUND,
+            value: 1,
+        });
+    }
+    if let Unless {
+        register, value, ..
+    } = code[skip]
+    {
+        let to = code.len();
+        code[skip] = Unless {
+            register,
+            value,
+            to,
+        };
+    }
+}
+
+/// The next round of a loop, or its end after some rounds.
+fn add_next_round(code: &mut Code, random: &mut Random, start: usize) {
     if below(random, 3) == 0 {
-        // It gives up after some rounds.
         code.push(Count);
         let bound = 1 + below(random, 3);
         let to = code.len() + 2;
@@ -209,7 +219,6 @@ fn add_loop(code: &mut Code, random: &mut Random, is_wide: bool) {
         }
         code.push(Jump { to: start });
     }
-    code[leaves] = Jump { to: code.len() };
 }
 
 /// A wide one has loops that wait for two variables, or store, and threads with two loops.
@@ -439,17 +448,23 @@ impl State {
 
 /// All outcomes, and whether each state can still reach one.
 fn outcomes(code: &[Code], buffers: Buffers) -> (BTreeSet<Final>, bool) {
-    let mut numbers = HashMap::from([(State::first(code.len()), 0_usize)]);
+    // `std`'s hashing took half of the time of the test.
+    let mut numbers = FxHashMap::default();
+    numbers.insert(State::first(code.len()), 0_usize);
     let mut states = vec![State::first(code.len())];
     let mut before: Vec<Vec<usize>> = vec![Vec::new()];
     let mut at = 0;
     while at < states.len() {
         for next in states[at].successors(code, buffers) {
-            let number = *numbers.entry(next.clone()).or_insert_with(|| {
-                states.push(next);
-                before.push(Vec::new());
-                states.len() - 1
-            });
+            let number = match numbers.get(&next) {
+                Some(&number) => number,
+                None => {
+                    numbers.insert(next.clone(), states.len());
+                    states.push(next);
+                    before.push(Vec::new());
+                    states.len() - 1
+                }
+            };
             before[number].push(at);
         }
         at += 1;

@@ -554,7 +554,11 @@ mod tests {
             let chosen = tuner.choose(&mut random, &geometry, 2, &fixed);
             tuner.reward(1.0);
             assert_eq!(chosen.period, 777);
-            assert_eq!(tuner.best().period, 777, "the best are those that were used");
+            assert_eq!(
+                tuner.best().period,
+                777,
+                "the best are those that were used"
+            );
             assert_eq!(
                 chosen.caching[..3],
                 [Caching::SHARED, Caching::FLUSHED, Caching::FLUSHED]

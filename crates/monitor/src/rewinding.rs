@@ -414,7 +414,11 @@ impl RewindingMonitor {
         is_unordered: bool,
         on_violation: impl FnMut(&Violation, ObservedPrefix<'_>),
     ) -> Result<(), MemoryLimitExceeded> {
-        self.accesses.extend_from_slice(accesses);
+        match accesses {
+            // Mostly there is one, which needs no call that copies memory.
+            [access] => self.accesses.push(*access),
+            _ => self.accesses.extend_from_slice(accesses),
+        }
         let skipped = self.steps.last().map_or(0, |end| end.skipped);
         self.steps.push(StepEnd {
             accesses: self.accesses.len() as u32,

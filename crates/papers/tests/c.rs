@@ -15,7 +15,10 @@ fn compilers() -> Vec<Compiler> {
     }
     let found = ["gcc", "clang"].map(|name| Compiler::named(name.as_ref()));
     let is_there = |compiler: &Compiler| {
-        let is_there = Command::new(compiler.name()).arg("--version").output().is_ok();
+        let is_there = Command::new(compiler.name())
+            .arg("--version")
+            .output()
+            .is_ok();
         if !is_there {
             eprintln!("skipped: there is no {}", compiler.name());
         }
@@ -49,7 +52,10 @@ fn programs_in_c_have_the_verdicts_and_the_executions_of_those_in_rust() {
                         options: &[level],
                     };
                     let title = format!("{} with {} {level}", example.name, compiler.name());
-                    (title, Compiled::new(example, version, how).expect("it is compiled"))
+                    (
+                        title,
+                        Compiled::new(example, version, how).expect("it is compiled"),
+                    )
                 })
                 .collect();
             for target in [Target::X86, Target::Pso] {

@@ -488,10 +488,8 @@ mod tests {
     #[test]
     fn a_run_without_an_execution_says_why() {
         let test = test("");
-        let record = Record {
-            skipped: 2000,
-            ..Record::default()
-        };
+        let mut record = Record::default();
+        record.skipped = 2000;
         let run = TestRun {
             file: "SB.litmus",
             test: &test,

@@ -6,8 +6,12 @@
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
+use std::sync::Arc;
+
+use fencepost_memory::ThreadId;
 
 use super::coroutine::reserve_stack;
+use super::object::Object;
 use super::operation::Current;
 
 /// The layout of a block. Few results of threads need more.
@@ -53,26 +57,35 @@ fn allocate(layout: Layout) -> NonNull<u8> {
 }
 
 impl Current {
-    /// Moves a value to memory of its own, where it stays until [`free`].
+    /// Moves a value to memory of its own, where it stays until [`free`]. `make` is given the name
+    /// and the park token of a thread: see [`handle_of`](Self::handle_of).
     #[inline]
-    pub fn allocate<T>(self, value: T) -> NonNull<T> {
-        let block = match fits::<T>() {
-            true => self.with(|execution| execution.blocks.free.pop()),
-            false => None,
-        };
+    pub fn allocate_for<T>(
+        self,
+        thread: ThreadId,
+        make: impl FnOnce(Option<Arc<str>>, Object) -> T,
+    ) -> NonNull<T> {
+        // In one loan, since each spawn does this.
+        let (block, (name, token)) = self.with(|execution| {
+            let block = match fits::<T>() {
+                true => execution.blocks.free.pop(),
+                false => None,
+            };
+            (block, execution.handle_of(thread))
+        });
         // It may outlive the execution, so it does not come from the heap of the program.
         let block = block.unwrap_or_else(|| self.with(|_| allocate(layout_for::<T>())));
         let memory = block.cast::<T>();
         // SAFETY: it has the layout for `T`, and was free or is new.
-        unsafe { memory.write(value) };
+        unsafe { memory.write(make(name, token)) };
         memory
     }
 }
 
-/// Drops a value of [`Current::allocate`], and frees its memory.
+/// Drops a value of [`Current::allocate_for`], and frees its memory.
 ///
 /// # Safety
-/// The pointer must come from [`Current::allocate`], in this execution or in another, and must not
+/// The pointer must come from [`Current::allocate_for`], in this execution or in another, and must not
 /// be used any more.
 #[inline]
 pub unsafe fn free<T>(value: NonNull<T>) {

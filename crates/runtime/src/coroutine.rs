@@ -163,21 +163,18 @@ impl Current {
     /// else. None if the execution is over.
     pub fn create_thread(self, options: &SpawnOptions, location: LocationRef) -> Option<ThreadId> {
         reserve_stack();
-        if !self.with(Execution::spawns_at_once) && !self.may_spawn(location) {
-            return None;
-        }
-        let spawned = self.with(|execution| {
-            let spawned = execution.create_thread(location);
-            if let Some(name) = &options.name {
-                execution.names.name_thread(spawned.thread, name);
+        let mut is_prepared = false;
+        let spawned = loop {
+            let spawned = self.with(|execution| {
+                let spawns = is_prepared || execution.spawns_at_once();
+                spawns.then(|| execution.spawn(options, location))
+            });
+            match spawned {
+                Some(spawned) => break spawned,
+                None if !self.may_spawn(location) => return None,
+                None => is_prepared = true,
             }
-            if !execution.buffers.has_room_for(spawned.thread) {
-                return Err(None::<std::io::Error>);
-            }
-            announce_spawn(execution, &spawned, location);
-            add_thread(execution, &spawned, options).map_err(Some)?;
-            Ok(spawned.thread)
-        });
+        };
         match spawned {
             Ok(thread) => Some(thread),
             Err(None) => self.fail(Restart::WiderThreadIdSpace),
@@ -227,6 +224,27 @@ impl Current {
 
     fn is_ending_in_panic(self) -> bool {
         std::thread::panicking() && self.with(|execution| !execution.teardown.began_panicking)
+    }
+}
+
+impl Execution {
+    /// The running thread spawns another one. The error is none if there is no id for its stores.
+    #[inline]
+    fn spawn(
+        &mut self,
+        options: &SpawnOptions,
+        location: LocationRef,
+    ) -> Result<ThreadId, Option<std::io::Error>> {
+        let spawned = self.create_thread(location);
+        if let Some(name) = &options.name {
+            self.names.name_thread(spawned.thread, name);
+        }
+        if !self.buffers.has_room_for(spawned.thread) {
+            return Err(None);
+        }
+        announce_spawn(self, &spawned, location);
+        add_thread(self, &spawned, options).map_err(Some)?;
+        Ok(spawned.thread)
     }
 }
 
@@ -506,10 +524,9 @@ fn begin(current: Current, yielder: &Yield) {
 #[inline]
 fn end_at_once(current: Current) -> bool {
     current.with(|execution| {
-        let (slot, setup) = (execution.slot(), &execution.setup);
-        let is_step = setup.are_destructors_late || setup.do_threads_end_in_steps();
+        let slot = execution.slot();
         let is_simple = slot.locals.is_empty() && slot.final_drop.is_none();
-        let is_done = is_simple && !is_step && !execution.buffers.are_enabled();
+        let is_done = is_simple && !execution.do_ends_wait;
         if is_done && execution.running.thread != ThreadId(0) {
             // The join tells the monitor.
             let end = slot.identity.tokens.end;

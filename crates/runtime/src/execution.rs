@@ -22,9 +22,9 @@ use super::names::{CreatorId, LocalNames, Registry, SpawnedThread};
 use super::plain::PlainMemory;
 use super::races::Races;
 use super::recording::Recording;
-use super::setup::Setup;
+use super::setup::{ComparedStates, Setup};
 use super::statics::Statics;
-use super::threads::{SlotStatus, ThreadSlot, Threads};
+use super::threads::{Outcomes, SlotStatus, ThreadSlot, Threads};
 use super::writers::LockUse;
 
 /// How operations are performed.
@@ -157,6 +157,10 @@ pub(crate) struct Execution {
     /// Unique among the executions of this process.
     pub(crate) serial: u64,
     pub(crate) setup: Setup,
+    /// Whether there are store buffers, or states are compared: most checks have neither.
+    pub(crate) is_special: bool,
+    /// Whether the end of a thread is a step, or waits for stores.
+    pub(crate) do_ends_wait: bool,
     pub(crate) phase: Phase,
     pub(crate) running: Running,
     pub(crate) threads: Threads,
@@ -188,6 +192,11 @@ impl Execution {
         Execution {
             serial: 0,
             setup,
+            is_special: setup.store_buffers.is_some()
+                || setup.compared_states == ComparedStates::Always,
+            do_ends_wait: setup.are_destructors_late
+                || setup.are_ends_visible
+                || setup.store_buffers.is_some(),
             phase: Phase::Teardown,
             running: Running {
                 thread: ThreadId(0),
@@ -253,6 +262,16 @@ impl Execution {
             return false;
         }
         true
+    }
+
+    /// The number of outcomes of a pending operation now.
+    #[cold]
+    pub(crate) fn count_outcomes(&self, outcomes: Outcomes) -> u32 {
+        match outcomes {
+            Outcomes::One => 1,
+            Outcomes::Fixed(count) | Outcomes::FirstTime(count) => count,
+            Outcomes::Of(object, count) => count(self.state(object)),
+        }
     }
 
     /// The slot of the running thread.

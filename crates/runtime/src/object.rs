@@ -178,14 +178,15 @@ impl Current {
     /// A thread's name and its park token, for handles that may outlive the execution.
     #[inline]
     pub fn handle_of(self, thread: ThreadId) -> (Option<Arc<str>>, Object) {
-        self.with(|execution| {
-            let slot = &execution.threads.slots[thread.index()];
-            let token = Object::of(
-                execution,
-                slot.identity.tokens.park,
-                slot.identity.spawned_at,
-            );
-            (slot.identity.name.clone(), token)
-        })
+        self.with(|execution| execution.handle_of(thread))
+    }
+}
+
+impl Execution {
+    #[inline]
+    pub(crate) fn handle_of(&self, thread: ThreadId) -> (Option<Arc<str>>, Object) {
+        let identity = &self.threads.slots[thread.index()].identity;
+        let token = Object::of(self, identity.tokens.park, identity.spawned_at);
+        (identity.name.clone(), token)
     }
 }

@@ -31,11 +31,11 @@ use super::error::{Restart, Stop};
 use super::execution::{Execution, Phase};
 use super::location::LocationRef;
 use super::mapping::{Drains, Target};
-use super::names::Tokens;
+use super::names::{LocalNames, Tokens};
 use super::setup::{ComparedStates, Setup};
 use super::step::Step;
 use super::threads::{Outcomes, PendingOperation};
-use super::visits::Visit;
+use super::visits::{Visit, Visits};
 
 /// How many operations a thread may perform while it is unwound. A destructor that spins until
 /// another thread does something would never return.
@@ -211,7 +211,9 @@ impl Current {
         location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
-        self.drain(drains, location);
+        if self.is_special() {
+            self.drain(drains, location);
+        }
         self.plain_operation(intent, outcomes, location, perform)
     }
 
@@ -250,6 +252,13 @@ impl Current {
         }
     }
 
+    /// Whether there are store buffers, or states are compared.
+    #[inline]
+    fn is_special(self) -> bool {
+        // SAFETY: this reads a field.
+        unsafe { self.read(|execution| execution.is_special) }
+    }
+
     /// Whether states are compared.
     #[inline]
     fn compares_states(self) -> bool {
@@ -276,31 +285,39 @@ impl Current {
     }
 
     /// As [`plain_operation`](Self::plain_operation) on a variable whose state is known only to the
-    /// front end, since the program may have changed it through an exclusive reference.
+    /// front end, since the program may have changed it through an exclusive reference. With store
+    /// buffers, `before` is called first.
     #[inline(always)] // So that the operands are in the frame of the program.
     pub fn variable_operation<R>(
         self,
         object: Address,
+        before: impl FnOnce(),
         state: impl FnOnce() -> u64,
         effect: Effect,
         location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
-        let intent = Intent::Access {
+        let intent = move || Intent::Access {
             object,
             effect,
             awaits: None,
         };
         // The state is no operand: two rounds of a loop may differ in it.
-        if self.compares_states() {
-            self.set_state(object, state());
-            return cross(move |frame| {
-                self.operation_at(Some(frame), None, intent, Outcomes::One, location, perform)
-            });
+        if self.is_special() {
+            if self.are_buffers_enabled() {
+                before();
+            }
+            if self.compares_states() {
+                self.set_state(object, state());
+                return cross(move |frame| {
+                    let intent = intent();
+                    self.operation_at(Some(frame), None, intent, Outcomes::One, location, perform)
+                });
+            }
         }
         // One loan less than with `set_state`.
         let update = Some((object, state()));
-        self.operation_at(None, update, intent, Outcomes::One, location, perform)
+        self.operation_at(None, update, intent(), Outcomes::One, location, perform)
     }
 
     /// Performs a visible operation of the program, whose part of the stack ends at `frame`. Before
@@ -323,18 +340,28 @@ impl Current {
             if !execution.takes_steps() {
                 return None;
             }
-            let yielder = execution.yielder();
-            let is_unexpected = match frame {
-                Some(frame) => execution.stop_at(frame, intent, location),
-                None => false,
-            };
             let may_repeat = may_repeat(intent) || matches!(outcomes, Outcomes::FirstTime(_));
-            let arrival = match may_repeat {
-                _ if is_unexpected => Arrival::Unexpected,
-                true => execution.visit(frame, intent, location),
-                false => Arrival::New,
+            let in_frame =
+                frame.map(|frame| execution.arrive_at(frame, intent, may_repeat, location));
+            let Execution {
+                setup,
+                running,
+                threads,
+                names,
+                ..
+            } = execution;
+            // The slot is looked up once: each operation of the program gets here.
+            let slot = &mut threads.slots[running.thread.index()];
+            let arrival = match in_frame {
+                Some(arrival) => arrival,
+                None if may_repeat => slot.visits.repeat(names, setup, intent, location),
+                None => Arrival::New,
             };
-            let round = match execution.setup.compared_states {
+            let yielder = match running.is_in_coroutine {
+                true => slot.stack.yielder,
+                false => std::ptr::null(),
+            };
+            let round = match setup.compared_states {
                 ComparedStates::Never => Round::Assumed,
                 _ => Round::New,
             };
@@ -344,7 +371,6 @@ impl Current {
                 }
                 _ => (outcomes, round, arrival),
             };
-            let slot = execution.slot_mut();
             slot.pending = PendingOperation {
                 intent,
                 outcomes,
@@ -373,14 +399,13 @@ impl Current {
         reserve_stack();
         if !is_plain {
             self.prepare(intent, location, has_choice);
-        }
-        let Some(yielder) = yielder else {
-            not_available();
-        };
-        if !is_plain && arrival != Arrival::New {
             self.arrive(arrival);
         }
-        // SAFETY: it came from `Execution::yielder`, and the coroutine was not suspended since.
+        let Some(yielder) = NonNull::new(yielder.cast_mut()) else {
+            not_available();
+        };
+        // SAFETY: it is that of the running thread, as of `Execution::yielder`, and the coroutine was
+        // not suspended since, or has been resumed.
         unsafe { suspend(yielder) };
         let result = self.with(|execution| {
             if execution.phase != Phase::Running {
@@ -513,19 +538,24 @@ impl Current {
     #[inline]
     pub(crate) fn note_other_action(self) {
         if self.compares_states() {
-            let is_unexpected = |execution: &mut Execution| {
-                let slot = execution.slot_mut();
-                let location = slot.pending.location;
-                let is_running = execution.phase == Phase::Running;
-                is_running
-                    && execution
-                        .slot_mut()
-                        .visits
-                        .is_unexpected(OTHER_ACTION, location)
-            };
-            if self.with(is_unexpected) {
-                self.fail_for_unseen_memory();
-            }
+            self.check_other_action();
+        }
+    }
+
+    #[inline(never)]
+    fn check_other_action(self) {
+        let is_unexpected = |execution: &mut Execution| {
+            let slot = execution.slot_mut();
+            let location = slot.pending.location;
+            let is_running = execution.phase == Phase::Running;
+            is_running
+                && execution
+                    .slot_mut()
+                    .visits
+                    .is_unexpected(OTHER_ACTION, location)
+        };
+        if self.with(is_unexpected) {
+            self.fail_for_unseen_memory();
         }
     }
 
@@ -838,31 +868,26 @@ impl Execution {
         self.watch_changes();
     }
 
-    /// The running thread is about to perform an operation. If states are compared, the program's
+    /// The running thread is about to perform an operation, and states are compared. The program's
     /// part of the stack ends at `frame`.
-    #[inline(always)] // The caller knows whether there is a frame.
-    fn visit(&mut self, frame: Option<Frame>, intent: Intent, location: LocationRef) -> Arrival {
-        let operation = number_of(intent, location);
-        let Some(frame) = frame else {
-            let compared = self.setup.compared_states;
-            if compared == ComparedStates::Never && intent != Intent::Local {
-                return Arrival::New;
-            }
-            return match (self.slot_mut().visits.is_repeated(operation), compared) {
-                (false, _) => Arrival::New,
-                (true, ComparedStates::Never) => {
-                    // It may be in another state, in which both outcomes are possible.
-                    self.names.registry().note_bounded_wait();
-                    Arrival::Round(Round::Assumed)
-                }
-                (true, _) => Arrival::Unknown,
-            };
-        };
+    fn arrive_at(
+        &mut self,
+        frame: Frame,
+        intent: Intent,
+        may_repeat: bool,
+        location: LocationRef,
+    ) -> Arrival {
+        if self.stop_at(frame, intent, location) {
+            return Arrival::Unexpected;
+        }
+        if !may_repeat {
+            return Arrival::New;
+        }
         // SAFETY: `cross`, which is running, has passed the frame.
-        unsafe { self.visit_compared(frame, operation, location) }
+        unsafe { self.visit_compared(frame, number_of(intent, location), location) }
     }
 
-    /// As [`visit`](Self::visit), if states are compared.
+    /// The running thread is at an operation that it may repeat.
     ///
     /// # Safety
     /// The frame must be that of a running [`cross`] on the stack of the thread.
@@ -919,6 +944,33 @@ impl Execution {
         let (base, changes) = (slot.stack.yielder.addr(), &mut slot.changes);
         // SAFETY: the promise of the caller. The stack of the running thread ends at the yielder.
         unsafe { slot.visits.visit(frame, operation, base, changes, mutation) }
+    }
+}
+
+impl Visits {
+    /// The running thread is about to perform an operation that it may repeat, and states are not
+    /// compared.
+    #[inline(always)] // The caller knows the intent.
+    fn repeat(
+        &mut self,
+        names: &LocalNames,
+        setup: &Setup,
+        intent: Intent,
+        location: LocationRef,
+    ) -> Arrival {
+        let compared = setup.compared_states;
+        if compared == ComparedStates::Never && intent != Intent::Local {
+            return Arrival::New;
+        }
+        match (self.is_repeated(number_of(intent, location)), compared) {
+            (false, _) => Arrival::New,
+            (true, ComparedStates::Never) => {
+                // It may be in another state, in which both outcomes are possible.
+                names.registry().note_bounded_wait();
+                Arrival::Round(Round::Assumed)
+            }
+            (true, _) => Arrival::Unknown,
+        }
     }
 }
 

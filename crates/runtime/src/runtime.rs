@@ -74,32 +74,31 @@ impl Runtime {
 
     /// From the next execution on, the registry records the initial values of objects.
     pub fn keep_first_values(&mut self) {
-        let keep = |execution: &mut Execution| execution.setup.keeps_first_values = true;
-        self.with(keep);
+        self.execution_mut().setup.keeps_first_values = true;
     }
 
-    /// Borrows the execution for `f`.
+    /// The execution. A reference, and no closure that gets one: a closure that is used in two places
+    /// may be a call, and each step is a few of them.
     #[inline]
-    fn with<R>(&mut self, f: impl FnOnce(&mut Execution) -> R) -> R {
-        // SAFETY: the execution is alive as long as the runtime. References to it exist only in this
-        // function and in `shared`, which borrow the runtime, and in the code that `enter` runs,
-        // which borrows it mutably. So there is none while the runtime is borrowed mutably here, and
-        // `f` cannot use the runtime.
-        f(unsafe { self.execution.as_mut() })
+    fn execution_mut(&mut self) -> &mut Execution {
+        // SAFETY: the execution is alive as long as the runtime. References to it come only from this
+        // function and from `shared`, which borrow the runtime, and from the code that `enter` runs,
+        // which borrows it mutably. So there is none while the runtime is borrowed mutably here.
+        unsafe { self.execution.as_mut() }
     }
 
     /// The execution, to read it.
     #[inline]
     fn shared(&self) -> &Execution {
-        // SAFETY: as in `with`; mutable references exist only while the runtime is borrowed mutably.
+        // SAFETY: as in `execution_mut`; mutable references exist only while the runtime is borrowed mutably.
         unsafe { self.execution.as_ref() }
     }
 
     /// Runs code of the program, for which the execution is the current one.
     #[inline(always)] // Each step is a call.
     fn enter<R>(&mut self, code: impl FnOnce() -> R) -> R {
-        // SAFETY: the runtime owns the execution. References to it exist only in `with`, which
-        // cannot be called while the runtime is borrowed here.
+        // SAFETY: the runtime owns the execution. References to it come only from `execution_mut`,
+        // which cannot be called while the runtime is borrowed here.
         let _entered = unsafe { Entered::new(self.execution) };
         code()
     }
@@ -110,7 +109,8 @@ impl Runtime {
         // SAFETY: the execution is alive.
         let recording: *mut Recording = unsafe { &raw mut (*self.execution.as_ptr()).recording };
         // SAFETY: the recording is alive as long as the runtime, and the callers drop the guard
-        // before they return. References to it exist only in `with`, and in code that `enter` runs.
+        // before they return. References to it come only from `execution_mut`, and from code that
+        // `enter` runs.
         unsafe { Attached::new(NonNull::new_unchecked(recording), performed) }
     }
 
@@ -123,51 +123,50 @@ impl Runtime {
             }
             next = match self.start_next() {
                 None => break,
-                Some(child) => {
-                    (self.with(|execution| execution.phase) == Phase::Running).then_some(child)
-                }
+                Some(child) => (self.shared().phase == Phase::Running).then_some(child),
             };
         }
-        self.with(|execution| {
-            // It may have caused whatever else went wrong, such as a panic of the thread that
-            // joined the other one.
-            if let Some(complaint) = foreign::misuse_of(execution.serial) {
-                execution.phase = Phase::Teardown;
-                execution.teardown.stop = Some(complaint.into());
-            }
-            match &execution.teardown.stop {
-                // It also stays in the execution, so that later errors do not replace it.
-                Some(stop) => Err(stop.clone()),
-                None => Ok(()),
-            }
-        })
+        let execution = self.execution_mut();
+        // It may have caused whatever else went wrong, such as a panic of the thread that joined the
+        // other one.
+        if let Some(complaint) = foreign::misuse_of(execution.serial) {
+            execution.phase = Phase::Teardown;
+            execution.teardown.stop = Some(complaint.into());
+        }
+        // Whatever stops an execution tears it down.
+        if execution.phase == Phase::Running {
+            return Ok(());
+        }
+        match &execution.teardown.stop {
+            // It also stays in the execution, so that later errors do not replace it.
+            Some(stop) => Err(stop.clone()),
+            None => Ok(()),
+        }
     }
 
     /// The next spawned thread that has not run yet. It counts as started now.
     #[inline]
     fn start_next(&mut self) -> Option<ThreadId> {
         let main = self.main.thread;
-        self.with(|execution| {
-            // Mostly there is none.
-            let thread = *execution.threads.spawned.get(execution.threads.started)?;
-            execution.threads.started += 1;
-            if thread != main {
-                execution.performed_mut().spawned.push(thread);
-            }
-            Some(thread)
-        })
+        let execution = self.execution_mut();
+        // Mostly there is none.
+        let thread = *execution.threads.spawned.get(execution.threads.started)?;
+        execution.threads.started += 1;
+        if thread != main {
+            execution.performed_mut().spawned.push(thread);
+        }
+        Some(thread)
     }
 
     /// Runs a live thread until it is suspended or finished.
     #[inline(always)] // It is a large part of `run`, and each step is one.
     fn resume(&mut self, thread: ThreadId) {
-        let (mut slot, since) = self.with(|execution| {
-            execution.running.thread = thread;
-            execution.running.is_in_coroutine = true;
-            execution.memory.enter(thread);
-            let since = execution.threads.slots[thread.index()].pending.location;
-            (execution.threads.coroutines.slot(thread), since)
-        });
+        let execution = self.execution_mut();
+        execution.running.thread = thread;
+        execution.running.is_in_coroutine = true;
+        execution.memory.enter(thread);
+        let since = execution.threads.slots[thread.index()].pending.location;
+        let mut slot = execution.threads.coroutines.slot(thread);
         self.turns += 1;
         self.heartbeat.begin(self.turns, thread, since);
         // SAFETY: the slot is never moved. While the thread is live, only this function and the two
@@ -177,48 +176,56 @@ impl Runtime {
             .coroutine
             .as_mut()
             .expect("a live thread has a coroutine");
-        let result = self.enter(|| coroutine.resume(()));
+        // SAFETY: as in `enter`. A closure would be a call.
+        let entered = unsafe { Entered::new(self.execution) };
+        let result = coroutine.resume(());
+        drop(entered);
         self.heartbeat.end();
-        let is_abandoned = self.with(|execution| {
-            execution.running.is_in_coroutine = false;
-            execution.memory.leave();
-            std::mem::take(&mut execution.running.is_abandoned)
-        });
+        let execution = self.execution_mut();
+        execution.running.is_in_coroutine = false;
+        let is_abandoned = std::mem::take(&mut execution.running.is_abandoned);
+        execution.memory.leave();
         match result {
             CoroutineResult::Yield(()) if !is_abandoned => {}
             CoroutineResult::Yield(()) => self.leak(thread),
             CoroutineResult::Return(End::Returned) => {
-                self.with(|execution| execution.end_declared_loops(thread));
+                execution.end_declared_loops(thread);
                 self.end(thread);
             }
-            CoroutineResult::Return(End::Unwound) => self.end(thread),
-            CoroutineResult::Return(End::Overflowed) => self.overflow(thread),
-            CoroutineResult::Return(End::Signalled(caught)) => self.signal(thread, caught),
-            CoroutineResult::Return(End::Panicked(payload)) => {
+            CoroutineResult::Return(end) => self.end_otherwise(thread, end),
+        }
+    }
+
+    /// Ends a thread whose function has not returned.
+    #[cold]
+    fn end_otherwise(&mut self, thread: ThreadId, end: End) {
+        match end {
+            End::Returned | End::Unwound => {}
+            End::Overflowed => return self.overflow(thread),
+            End::Signalled(caught) => return self.signal(thread, caught),
+            End::Panicked(payload) => {
                 let error = panic_error(thread, &*payload);
-                self.with(|execution| execution.fail(error.into()));
-                self.end(thread);
+                self.execution_mut().fail(error.into());
             }
         }
+        self.end(thread);
     }
 
     /// Marks a thread as finished, and keeps its stack.
     #[inline]
     fn end(&mut self, thread: ThreadId) {
-        self.with(|execution| {
-            execution.threads.set_finished(thread);
-            execution.keep_stack(thread);
-        });
+        let execution = self.execution_mut();
+        execution.threads.set_finished(thread);
+        execution.keep_stack(thread);
     }
 
     /// Records a stack overflow. Other threads may still borrow from the stack, so it is leaked.
     #[cold]
     fn overflow(&mut self, thread: ThreadId) {
         self.leak(thread);
-        self.with(|execution| {
-            let size = execution.threads.slots[thread.index()].stack.size;
-            execution.fail(ProgramError::StackOverflow { thread, size }.into());
-        });
+        let execution = self.execution_mut();
+        let size = execution.threads.slots[thread.index()].stack.size;
+        execution.fail(ProgramError::StackOverflow { thread, size }.into());
     }
 
     /// Records a signal that an instruction of the program has caused.
@@ -231,47 +238,42 @@ impl Runtime {
             message: String::new(),
             location: ForeignCode::location_of(caught.instruction).map(OwnedLocation::from),
         }));
-        self.with(|execution| execution.fail(error.into()));
+        self.execution_mut().fail(error.into());
     }
 
     /// Leaks a thread that cannot be unwound, with everything on its stack. The stack too, unless the
     /// program is one whose threads are never unwound: then nothing else can know of it.
     #[cold]
     fn leak(&mut self, thread: ThreadId) {
-        self.with(|execution| {
-            execution.threads.set_finished(thread);
-            // SAFETY: no coroutine runs, so the slot is not in use.
-            let slot = unsafe { execution.threads.coroutines.slot(thread).as_mut() };
-            if !execution.setup.abandons_threads {
-                std::mem::forget(slot.coroutine.take());
-                return;
-            }
-            if let Some(coroutine) = &mut slot.coroutine {
-                // SAFETY: the frames of the program need no `Drop`, which is what the setting says,
-                // and those of this crate own nothing when a coroutine is suspended.
-                unsafe { coroutine.force_reset() };
-            }
-            execution.keep_stack(thread);
-        });
+        let execution = self.execution_mut();
+        execution.threads.set_finished(thread);
+        // SAFETY: no coroutine runs, so the slot is not in use.
+        let slot = unsafe { execution.threads.coroutines.slot(thread).as_mut() };
+        if !execution.setup.abandons_threads {
+            std::mem::forget(slot.coroutine.take());
+            return;
+        }
+        if let Some(coroutine) = &mut slot.coroutine {
+            // SAFETY: the frames of the program need no `Drop`, which is what the setting says, and
+            // those of this crate own nothing when a coroutine is suspended.
+            unsafe { coroutine.force_reset() };
+        }
+        execution.keep_stack(thread);
     }
 
     /// Unwinds the live threads, the latest first: a thread may borrow from the stack of the one
     /// that spawned it.
     fn tear_down_threads(&mut self) {
-        let count = self.with(|execution| {
-            execution.threads.started = execution.threads.spawned.len();
-            match execution.threads.live {
-                0 => 0,
-                _ => execution.threads.spawned.len(),
-            }
-        });
+        let threads = &mut self.execution_mut().threads;
+        threads.started = threads.spawned.len();
+        let count = match threads.live {
+            0 => 0,
+            _ => threads.spawned.len(),
+        };
         for position in (0..count).rev() {
-            let thread = self.with(|execution| {
-                let thread = execution.threads.spawned[position];
-                let is_there = execution.threads.slots[thread.index()].status == SlotStatus::Live;
-                is_there.then_some(thread)
-            });
-            if let Some(thread) = thread {
+            let threads = &self.shared().threads;
+            let thread = threads.spawned[position];
+            if threads.is_live(thread) {
                 self.tear_down_thread(thread);
             }
         }
@@ -279,11 +281,10 @@ impl Runtime {
 
     #[cold]
     fn tear_down_thread(&mut self, thread: ThreadId) {
-        let mut slot = self.with(|execution| {
-            execution.running.thread = thread;
-            execution.teardown.direct_operations = 0;
-            execution.threads.coroutines.slot(thread)
-        });
+        let execution = self.execution_mut();
+        execution.running.thread = thread;
+        execution.teardown.direct_operations = 0;
+        let mut slot = execution.threads.coroutines.slot(thread);
         // SAFETY: no coroutine runs, so the slot is not in use.
         let Some(coroutine) = &mut unsafe { slot.as_mut() }.coroutine else {
             // Its parent overflowed its stack before it gave the thread a body.
@@ -304,10 +305,7 @@ impl Runtime {
         }
         for _ in 0..MAX_RESUMES {
             self.resume(thread);
-            let is_over = |execution: &mut Execution| {
-                execution.threads.slots[thread.index()].status == SlotStatus::Finished
-            };
-            if self.with(is_over) {
+            if self.shared().threads.slots[thread.index()].status == SlotStatus::Finished {
                 return;
             }
         }
@@ -317,13 +315,11 @@ impl Runtime {
     /// Drops the thread-local values and the statics that are left.
     fn clear(&mut self) -> Result<(), ProgramError> {
         let mut result = Ok(());
-        for position in 0..self.with(|execution| execution.threads.spawned.len()) {
-            let locals = self.with(|execution| {
-                let thread = execution.threads.spawned[position];
-                let locals = &mut execution.threads.slots[thread.index()].locals;
-                (!locals.is_empty()).then(|| std::mem::take(locals))
-            });
-            if let Some(locals) = locals {
+        for position in 0..self.shared().threads.spawned.len() {
+            let threads = &mut self.execution_mut().threads;
+            let locals = &mut threads.slots[threads.spawned[position].index()].locals;
+            if !locals.is_empty() {
+                let locals = std::mem::take(locals);
                 let dropped = self.enter(|| catch_unwind(AssertUnwindSafe(|| drop(locals))));
                 result = result.and(dropped);
             }
@@ -368,23 +364,24 @@ impl Program for Runtime {
                 location: None,
             }));
         }
-        self.finish(false)?;
+        if self.is_begun {
+            self.finish(false)?;
+        }
         self.serial += 1;
         self.is_begun = true;
         let checked = self.checked.clone();
         let _recording = self.record_in(performed);
         let (serial, main) = (self.serial, self.main);
-        let begun = self.with(|execution| {
-            execution.reset(serial);
-            add_thread(execution, &main, &SpawnOptions::default())?;
-            // SAFETY: the body borrows nothing.
-            unsafe { give_body(execution, main.thread, move || checked()) };
-            Ok(())
-        });
-        begun.map_err(|error: std::io::Error| ProgramError::Misuse {
-            message: format!("cannot allocate a stack for the first thread: {error}"),
-            location: None,
-        })?;
+        let execution = self.execution_mut();
+        execution.reset(serial);
+        if let Err(error) = add_thread(execution, &main, &SpawnOptions::default()) {
+            return Err(Stop::Error(ProgramError::Misuse {
+                message: format!("cannot allocate a stack for the first thread: {error}"),
+                location: None,
+            }));
+        }
+        // SAFETY: the body borrows nothing.
+        unsafe { give_body(execution, main.thread, move || checked()) };
         self.run(None)
     }
 
@@ -410,14 +407,17 @@ impl Program for Runtime {
         match slot.status {
             SlotStatus::NotSpawned => ThreadStatus::NotSpawned,
             SlotStatus::Finished => ThreadStatus::Finished,
-            SlotStatus::Live => ThreadStatus::Pending {
-                intent: slot.pending.intent,
-                outcomes: match slot.pending.outcomes {
+            SlotStatus::Live => {
+                // Before the intent, which is copied once then.
+                let outcomes = match slot.pending.outcomes {
                     Outcomes::One => 1,
-                    Outcomes::Fixed(count) | Outcomes::FirstTime(count) => count,
-                    Outcomes::Of(object, count) => count(execution.state(object)),
-                },
-            },
+                    other => execution.count_outcomes(other),
+                };
+                ThreadStatus::Pending {
+                    intent: slot.pending.intent,
+                    outcomes,
+                }
+            }
         }
     }
 
@@ -437,7 +437,7 @@ impl Program for Runtime {
                 is_live.then_some(slot.pending.location)?
             }
         };
-        // SAFETY: as in `with`: the runtime is borrowed, so no code of the program runs. The
+        // SAFETY: as in `execution_mut`: the runtime is borrowed, so no code of the program runs. The
         // references of `shared` end in the functions of this file that call it, and here above.
         // The runtime is not `Sync`, so no other thread is in one of them.
         let names = unsafe { &mut (*self.execution.as_ptr()).names };
@@ -472,20 +472,15 @@ impl Program for Runtime {
         performed: &mut Performed,
     ) -> Result<(), Stop> {
         let _recording = self.record_in(performed);
-        let is_commit = self.with(|execution| {
-            execution.running.outcome = outcome;
-            execution.running.stepping = Some(thread);
-            execution.recording.steps += 1;
-            let is_commit = execution.buffers.is_commit(thread);
-            if is_commit {
-                execution.step_commit(thread);
-            }
-            is_commit
-        });
-        match is_commit {
-            true => Ok(()),
-            false => self.run(Some(thread)),
+        let execution = self.execution_mut();
+        execution.running.outcome = outcome;
+        execution.running.stepping = Some(thread);
+        execution.recording.steps += 1;
+        if execution.buffers.is_commit(thread) {
+            execution.step_commit(thread);
+            return Ok(());
         }
+        self.run(Some(thread))
     }
 
     fn finish(&mut self, is_complete: bool) -> Result<(), Stop> {
@@ -493,10 +488,9 @@ impl Program for Runtime {
             return Ok(());
         }
         self.is_begun = false;
-        self.with(|execution| {
-            execution.phase = Phase::Teardown;
-            execution.recording.discard();
-        });
+        let execution = self.execution_mut();
+        execution.phase = Phase::Teardown;
+        execution.recording.discard();
         self.tear_down_threads();
         let cleared = self.clear();
         if !is_complete {
@@ -518,7 +512,7 @@ impl Drop for Runtime {
         // An execution that was not completed is not checked for leaks.
         let _ = self.finish(false);
         foreign::deregister_runtime(self.serial >> foreign::EXECUTION_BITS);
-        self.with(Execution::give_all_stacks_back);
+        self.execution_mut().give_all_stacks_back();
         // SAFETY: it came from a box in `new`, and no coroutine is left that could use it.
         drop(unsafe { Box::from_raw(self.execution.as_ptr()) });
     }

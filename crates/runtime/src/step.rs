@@ -302,12 +302,7 @@ impl<'execution> Step<'execution> {
         self.execution.threads.slots[self.thread.index()]
             .visits
             .forget();
-        if self.execution.buffers.are_enabled() {
-            self.execution.buffers.forget_drain(self.thread);
-        }
-        if self.execution.setup.do_threads_end_in_steps() {
-            let end = self.tokens(thread).end;
-            self.emit(self.target().draining(Operation::LockedLoad(end)), 1);
+        if self.execution.do_ends_wait && self.join_in_step(thread) {
             return;
         }
         self.execution.recording.pending_joins.push(PendingJoin {
@@ -315,6 +310,20 @@ impl<'execution> Step<'execution> {
             thread,
             location: self.location,
         });
+    }
+
+    /// The part of a join that depends on the ends of threads. Whether its events are emitted.
+    #[cold]
+    fn join_in_step(&mut self, thread: ThreadId) -> bool {
+        if self.execution.buffers.are_enabled() {
+            self.execution.buffers.forget_drain(self.thread);
+        }
+        let is_step = self.execution.setup.do_threads_end_in_steps();
+        if is_step {
+            let end = self.tokens(thread).end;
+            self.emit(self.target().draining(Operation::LockedLoad(end)), 1);
+        }
+        is_step
     }
 
     /// Emits the events of the pending joins of a thread, and of the ends of the joined threads.

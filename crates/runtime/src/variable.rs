@@ -213,21 +213,20 @@ impl<V: Variable> Operand<'_, V> {
 
     /// Performs an operation that waits for the stores in `drains`.
     #[inline]
-    fn operation<'addresses, R>(
+    fn operation<R>(
         self,
         current: Current,
         effect: Effect,
-        drains: impl FnOnce() -> Drains<'addresses>,
+        drains: Drained,
         location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
-        if current.has_store_buffers() {
-            current.drain(drains(), location);
+        let before = move || {
+            drains.wait(current, location);
             self.learn_committed(current);
-        }
-        let object = self.object;
-        let state = || self.variable.state(self.variable.get());
-        current.variable_operation(object, state, effect, location, perform)
+        };
+        let state = move || self.variable.state(self.variable.get());
+        current.variable_operation(self.object, before, state, effect, location, perform)
     }
 
     /// Performs a read-modify-write, which may fail.
@@ -240,8 +239,7 @@ impl<V: Variable> Operand<'_, V> {
         location: LocationRef,
         perform: impl FnOnce(&mut Step<'_>) -> R,
     ) -> R {
-        let object = [self.object];
-        let drains = || current.target().drained_by_exchange(&object, ordering);
+        let drains = Drained::ByExchange(self.object, ordering);
         self.operation(current, effect, drains, location, perform)
     }
 
@@ -249,8 +247,8 @@ impl<V: Variable> Operand<'_, V> {
     #[inline]
     pub fn load(self, current: Current, ordering: Ordering, location: LocationRef) -> V::Value {
         let object = self.object;
-        let drains = || Drains::Nothing;
-        self.operation(current, Effect::Read, drains, location, |step| {
+        let drains = Drained::Nothing;
+        self.operation(current, Effect::Read, drains, location, move |step| {
             let state = step.read(object);
             let forwarded = step.forwarded(object);
             let events = step.target().load(object);
@@ -277,13 +275,12 @@ impl<V: Variable> Operand<'_, V> {
     ) {
         let object = self.object;
         let drains = match current.target().buffers_store(ordering) {
-            false => Drains::Everything,
-            true if !current.buffers_stores() => Drains::Nothing,
-            true if current.inserted(location).seq_cst_store => Drains::Everything,
+            false => Drained::Everything,
+            true if !current.buffers_stores() => Drained::Nothing,
+            true if current.inserted(location).seq_cst_store => Drained::Everything,
             true => return self.store_later(current, value, ordering, location),
         };
-        let drains = || drains;
-        self.operation(current, Effect::Write, drains, location, |step| {
+        self.operation(current, Effect::Write, drains, location, move |step| {
             self.in_memory(step);
             self.variable.set(value);
             step.write(object, self.variable.state(value));
@@ -344,7 +341,7 @@ impl<V: Variable> Operand<'_, V> {
         location: LocationRef,
         change: impl FnOnce(V::Value) -> V::Value,
     ) -> V::Value {
-        self.exchange(current, Effect::Write, ordering, location, |step| {
+        self.exchange(current, Effect::Write, ordering, location, move |step| {
             let before = self.in_memory(step);
             self.overwrite(step, change(before), ordering);
             before
@@ -366,7 +363,7 @@ impl<V: Variable> Operand<'_, V> {
         let object = self.object;
         let expected = self.variable.state(expected);
         let effect = Effect::WriteIf(Condition::Equals(expected));
-        self.exchange(current, effect, success, location, |step| {
+        self.exchange(current, effect, success, location, move |step| {
             let before = self.in_memory(step);
             if self.variable.state(before) == expected {
                 self.overwrite(step, new, success);
@@ -414,6 +411,33 @@ impl<V: Variable> Operand<'_, V> {
         if let Some(access) = access {
             if let Err(finding) = step.note_atomic_access(access, time) {
                 step.fail(self.variable.error(finding));
+            }
+        }
+    }
+}
+
+/// The stores that an operation waits for, if there are store buffers.
+///
+/// Closures that an operation is made of own what they use: a reference would be to the stack, and
+/// each operation would write there what it has in registers.
+#[derive(Clone, Copy)]
+enum Drained {
+    Nothing,
+    Everything,
+    /// Those that a read-modify-write of this variable waits for.
+    ByExchange(Address, Ordering),
+}
+
+impl Drained {
+    #[cold]
+    fn wait(self, current: Current, location: LocationRef) {
+        match self {
+            Drained::Nothing => current.drain(Drains::Nothing, location),
+            Drained::Everything => current.drain(Drains::Everything, location),
+            Drained::ByExchange(object, ordering) => {
+                let objects = [object];
+                let drains = current.target().drained_by_exchange(&objects, ordering);
+                current.drain(drains, location);
             }
         }
     }

@@ -103,6 +103,52 @@ enum Choice {
     Complete,
 }
 
+/// The order in which threads are asked for the next step: the one that has taken the last step is
+/// the first, or the last one if it `yields`. Numbers of threads, because every thread is asked
+/// before every step.
+struct Order {
+    /// The thread that has taken the last step, or [`NONE`].
+    last: u32,
+    /// The next one, if it is that thread, or [`NONE`].
+    first: u32,
+    /// The next one of the others.
+    other: u32,
+    bound: u32,
+    yields: bool,
+}
+
+impl Order {
+    #[inline]
+    fn new(last: Option<ThreadId>, yields: bool, bound: u32) -> Self {
+        let last = last.map_or(NONE, |thread| thread.0);
+        Order {
+            last,
+            first: if yields { NONE } else { last },
+            other: 0,
+            bound,
+            yields,
+        }
+    }
+
+    #[inline(always)] // It is called from one place.
+    fn next(&mut self) -> Option<ThreadId> {
+        if self.first != NONE {
+            return Some(ThreadId(std::mem::replace(&mut self.first, NONE)));
+        }
+        if self.other == self.last {
+            self.other += 1;
+        }
+        if self.other < self.bound {
+            self.other += 1;
+            return Some(ThreadId(self.other - 1));
+        }
+        match std::mem::take(&mut self.yields) {
+            true => Some(ThreadId(self.last)),
+            false => None,
+        }
+    }
+}
+
 impl<P: Program> Optimal<P> {
     /// A worker that begins at the root, or has no work yet.
     pub(crate) fn new(mut run: Run<P>, pool: Arc<Pool>) -> Self {
@@ -156,12 +202,12 @@ impl<P: Program> Optimal<P> {
     /// stop.
     pub(crate) fn next_execution(&mut self) -> bool {
         self.run.findings.begin_execution(self.run.log.len());
-        let end = self.execute();
+        let mut end = self.execute();
         let has_learned = self.run.has_learned_footprints();
-        if end != End::Stopped && !has_learned {
+        if !matches!(end, End::Stopped) && !has_learned {
             self.reverse_races(&end);
         }
-        let end = self.run.finish(end);
+        self.run.finish(&mut end);
         self.count(end);
         if self.run.findings.should_stop {
             return false;
@@ -256,12 +302,12 @@ impl<P: Program> Optimal<P> {
     }
 
     fn count(&mut self, end: EndOf<P>) {
-        if end == End::Redundant {
+        if matches!(end, End::Redundant) {
             self.abandoned += 1;
             return;
         }
         self.executions += 1;
-        self.hit_spin_bound |= end == End::SpinBound;
+        self.hit_spin_bound |= matches!(end, End::SpinBound);
         self.run.conclude(end);
     }
 
@@ -379,30 +425,28 @@ impl<P: Program> Optimal<P> {
         // The same thread continues as long as it can, so that executions are easy to read. One that
         // spins in ever new states lets others go first, since it may wait for them. A hint that
         // may block is not put off: it would not be known whether it passes.
-        let threads = self.run.threads();
-        let (run, last) = (&mut self.run, self.last_thread);
+        let run = &mut self.run;
+        let last = self.last_thread;
         let yields = last.is_some_and(|thread| run.is_at_new_hint(thread));
+        let bound = run.program.thread_bound() as u32;
         let mut is_complete = true;
-        let mut next_of = |thread: ThreadId| {
+        // Mostly the last thread continues, and no other one is looked at. So there is one loop, and
+        // no chain of iterators.
+        let mut next = Order::new(last, yields, bound);
+        while let Some(thread) = next.next() {
             let ThreadStatus::Pending { intent, outcomes } = run.status(thread) else {
-                return None;
+                continue;
             };
             is_complete = false;
             if !run.is_ready(thread, &intent) {
-                return None;
+                continue;
             }
-            let outcome = (0..outcomes).find(|&outcome| !is_asleep(thread, outcome));
-            is_any_asleep |= outcome.is_none();
-            outcome.map(|outcome| Turn { thread, outcome })
-        };
-        // Mostly the last thread continues, and no other one is looked at.
-        let mut found = last.filter(|_| !yields).and_then(&mut next_of);
-        if found.is_none() {
-            let others = threads.filter(|&thread| Some(thread) != last);
-            found = others.chain(last.filter(|_| yields)).find_map(next_of);
-        }
-        if let Some(turn) = found {
-            return Choice::Step(turn, NONE);
+            for outcome in 0..outcomes {
+                if !is_asleep(thread, outcome) {
+                    return Choice::Step(Turn { thread, outcome }, NONE);
+                }
+            }
+            is_any_asleep = true;
         }
         if is_any_asleep {
             Choice::AllAsleep
@@ -414,6 +458,7 @@ impl<P: Program> Optimal<P> {
     }
 
     /// Creates the node after the event at `depth`.
+    #[inline(always)] // From one place, after each step.
     fn descend(&mut self, depth: usize, tree: u32) {
         if self.nodes.len() == depth + 1 {
             self.nodes.push(EMPTY_NODE);
@@ -453,7 +498,7 @@ impl<P: Program> Optimal<P> {
             }
         }
         // In an execution that is over, threads may be blocked that are not in another one.
-        if *end == End::Complete && !self.run.program.is_over() {
+        if matches!(end, End::Complete) && !self.run.program.is_over() {
             return;
         }
         for thread in self.run.threads() {
@@ -461,7 +506,7 @@ impl<P: Program> Optimal<P> {
                 continue;
             };
             // The operations of enabled threads in the sleep set are explored elsewhere.
-            if *end == End::Redundant && self.run.ready(thread).is_some() {
+            if matches!(end, End::Redundant) && self.run.ready(thread).is_some() {
                 continue;
             }
             let spin_reads = match intent {

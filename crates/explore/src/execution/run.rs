@@ -229,14 +229,15 @@ impl<P: Program> Run<P> {
         self.monitor.clear();
     }
 
-    /// Ends the execution that was begun.
-    pub(crate) fn finish(&mut self, end: EndOf<P>) -> EndOf<P> {
+    /// Ends the execution that was begun. The end is another one if the program complains about it.
+    pub(crate) fn finish(&mut self, end: &mut EndOf<P>) {
         let is_complete = matches!(end, End::Complete);
-        let end = match self.stop_program(is_complete) {
-            Err(stop) if is_complete => fault_of(stop).into(),
-            _ => end,
-        };
-        match &end {
+        if let Err(stop) = self.stop_program(is_complete) {
+            if is_complete {
+                *end = fault_of(stop).into();
+            }
+        }
+        match end {
             End::Fault(Fault::Program(error)) => {
                 self.findings.should_stop |= self.program.is_fatal(error);
             }
@@ -246,7 +247,6 @@ impl<P: Program> Run<P> {
             }
             _ => {}
         }
-        end
     }
 
     /// Ends the execution of the program, if one is running.
@@ -736,6 +736,7 @@ impl<P: Program> Run<P> {
         }
     }
 
+    #[inline(always)] // It is called before the first step, and after each.
     fn feed_monitor(&mut self) -> Result<(), Fault<P::Error>> {
         let (findings, log, judge) = (&mut self.findings, &self.log, &mut self.judge);
         let Performed {

@@ -6,7 +6,7 @@ use fencepost_memory::{Random, ThreadId};
 
 use crate::execution::fault::Fault;
 use crate::execution::run::{End, EndOf, Run};
-use crate::program::Program;
+use crate::program::{Program, ThreadStatus};
 use crate::schedule::{Schedule, Turn};
 
 /// Chooses the next step of an execution.
@@ -328,10 +328,10 @@ impl<P: Program, C: Chooser> Sampled<P, C> {
         self.run.findings.execution = number;
         self.run.findings.begin_execution(0);
         self.chooser.begin(number);
-        let end = self.execute();
-        let end = self.run.finish(end);
+        let mut end = self.execute();
+        self.run.finish(&mut end);
         self.executions += 1;
-        self.hit_spin_bound |= end == End::SpinBound;
+        self.hit_spin_bound |= matches!(end, End::SpinBound);
         self.run.conclude(end);
         !self.run.findings.should_stop
     }
@@ -357,12 +357,14 @@ impl<P: Program, C: Chooser> Sampled<P, C> {
             }
             self.ready.clear();
             for thread in self.run.threads() {
-                if let Some(outcomes) = self.run.ready(thread) {
-                    let is_spinning = self.run.is_at_hint(thread);
+                let ThreadStatus::Pending { intent, outcomes } = self.run.status(thread) else {
+                    continue;
+                };
+                if self.run.is_ready(thread, &intent) {
                     self.ready.push(Ready {
                         thread,
                         outcomes,
-                        is_spinning,
+                        is_spinning: intent.is_hint(),
                     });
                 }
             }
@@ -373,7 +375,7 @@ impl<P: Program, C: Chooser> Sampled<P, C> {
                         let end = self.run.end_of_blocked();
                         let step = self.run.log.len();
                         return match self.chooser.required_thread(step) {
-                            Some(thread) if end == End::Complete => {
+                            Some(thread) if matches!(end, End::Complete) => {
                                 let step = step + 1;
                                 End::Fault(Fault::InfeasibleSchedule { step, thread })
                             }

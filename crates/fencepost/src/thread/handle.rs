@@ -144,11 +144,19 @@ impl<T> Owner<T> {
     /// Creates both owners.
     #[inline]
     fn both(current: Current, id: Option<memory::ThreadId>) -> (Self, Self) {
-        let shared = current.allocate(Shared {
-            owners: AtomicU8::new(2),
-            id,
-            thread: Thread::of(current, id.unwrap_or_else(|| current.thread())),
-            result: UnsafeCell::new(None),
+        let of_handle = id.unwrap_or_else(|| current.thread());
+        let shared = current.allocate_for(of_handle, |name, token| {
+            let inner = ThreadInner::Checked {
+                id: of_handle,
+                name,
+                token,
+            };
+            Shared {
+                owners: AtomicU8::new(2),
+                id,
+                thread: Thread { inner },
+                result: UnsafeCell::new(None),
+            }
         });
         let owner = || Owner {
             shared,
@@ -188,7 +196,7 @@ impl<T> Drop for Owner<T> {
             owners.store(1, Ordering::Release);
             return;
         }
-        // SAFETY: it came from `allocate`. The other owner does not use it any more: its last
+        // SAFETY: it came from `allocate_for`. The other owner does not use it any more: its last
         // access stored that one owner is left, and the load above acquired that.
         unsafe { free(self.shared) };
     }

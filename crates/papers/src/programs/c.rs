@@ -87,11 +87,7 @@ impl Compiled {
     ///
     /// # Errors
     /// There is no compiler or no runtime library, or nothing can be written.
-    pub fn new(
-        example: &Example,
-        version: Version,
-        how: Compilation<'_>,
-    ) -> Result<Self, CError> {
+    pub fn new(example: &Example, version: Version, how: Compilation<'_>) -> Result<Self, CError> {
         let folder = TemporaryFolder::new()?;
         let source = SOURCES.iter().find(|(name, _)| *name == example.name);
         let (name, text) = *source.expect("each program is there in C");
@@ -136,17 +132,23 @@ impl Compiled {
             Target::Pso => "pso",
             _ => "x86",
         };
-        command.env("FENCEPOST_NATIVE", "json").env("FENCEPOST_TARGET", target);
+        command
+            .env("FENCEPOST_NATIVE", "json")
+            .env("FENCEPOST_TARGET", target);
         for (name, value) in settings {
             command.env(format!("FENCEPOST_{name}"), value);
         }
         let output = command.stdin(Stdio::null()).output();
         let output = output.map_err(|error| CError::Run(self.name.to_owned(), error))?;
         let text = String::from_utf8_lossy(&output.stdout);
-        let objects = text.lines().filter_map(|line| serde_json::from_str(line).ok());
+        let objects = text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
         let is_summary = |object: &serde_json::Value| object["type"] == "summary";
         let summary = { objects }.find(is_summary).ok_or_else(|| {
-            let said = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+            let said = String::from_utf8_lossy(&output.stderr)
+                .trim_end()
+                .to_owned();
             CError::NoResult(self.name.to_owned(), said)
         })?;
         let number = |field: &str| summary[field].as_u64().unwrap_or_default();

@@ -116,7 +116,8 @@ fn measure_c(example: &Example, options: &Options) -> Result<Measured, Reproduce
     use crate::programs::c::{CError, Compilation, Compiled};
 
     let error = |error: CError| ReproduceError::BadInput(format!("error: {error}"));
-    let program = Compiled::new(example, Version::Original, Compilation::default()).map_err(error)?;
+    let program =
+        Compiled::new(example, Version::Original, Compilation::default()).map_err(error)?;
     let started = Instant::now();
     let (executions, seed) = (options.executions.to_string(), options.seed.to_string());
     let settings = [

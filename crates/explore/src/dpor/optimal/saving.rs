@@ -63,7 +63,7 @@ impl<P: Program> Optimal<P> {
             let step = turns.len();
             result = Err(Fault::InfeasibleSchedule { step, thread: last }.into());
         }
-        let end = self.run.finish(match result {
+        let mut end = match result {
             Ok(()) => End::Redundant,
             Err(Stop::Restart(_) | Stop::Error(Fault::Program(_))) => {
                 End::Fault(Fault::InfeasibleSchedule {
@@ -72,7 +72,8 @@ impl<P: Program> Optimal<P> {
                 })
             }
             Err(Stop::Error(fault)) => End::Fault(fault),
-        });
+        };
+        self.run.finish(&mut end);
         if let End::Fault(fault) = end {
             let schedule = self.run.schedule();
             self.run.findings.fault(fault, schedule, &[]);

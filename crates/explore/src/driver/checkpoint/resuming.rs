@@ -103,9 +103,9 @@ pub(crate) fn first_execution<P: Program>(mut run: Run<P>) -> Fingerprint {
     let mut fingerprint = Fingerprint::START;
     for _ in 0..MAX_REPEATS {
         run.clear();
-        let end;
+        let mut end;
         (fingerprint, end) = run_in_order(&mut run);
-        run.finish(end);
+        run.finish(&mut end);
         // What the front end learns from a fatal error may change the next execution.
         if !std::mem::take(&mut run.findings.should_stop) {
             break;
@@ -146,7 +146,7 @@ fn check_path<P: Program>(path: &SavedPath, mut run: Run<P>) -> Result<(), Check
     // The program may fail before its first operation.
     if !turns.is_empty() {
         let result = run.begin().and_then(|()| run.follow(turns));
-        run.finish(End::Redundant);
+        run.finish(&mut End::Redundant);
         result.map_err(|_| other_path(&path.schedule))?;
     }
     // The checkpoint has everything that was learned on the path.

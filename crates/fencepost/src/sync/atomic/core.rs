@@ -229,7 +229,7 @@ macro_rules! common_operations {
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
                 match self.atomic.current(LocationRef::caller()) {
                     None => self.atomic.variable.swap(value, order),
-                    Some(current) => self.atomic.modify(current, order, |_| value),
+                    Some(current) => self.atomic.modify(current, order, move |_| value),
                 }
             }
 
@@ -378,7 +378,7 @@ macro_rules! common_operations {
 
 /// The read-modify-write methods.
 macro_rules! modifications {
-    ($value:ty => $($(#[$attribute:meta])* $method:ident($operand:ident: $type:ty) $change:expr;)*) => {
+    ($value:ty => $($(#[$attribute:meta])* $method:ident($operand:ident: $type:ty) |$before:ident| $change:expr;)*) => {
         $(
             $(#[$attribute])*
             #[inline(always)]
@@ -386,7 +386,7 @@ macro_rules! modifications {
             pub fn $method(&self, $operand: $type, order: Ordering) -> $value {
                 match self.atomic.current(LocationRef::caller()) {
                     None => self.atomic.variable.$method($operand, order),
-                    Some(current) => self.atomic.modify(current, order, $change),
+                    Some(current) => self.atomic.modify(current, order, move |$before| $change),
                 }
             }
         )*
