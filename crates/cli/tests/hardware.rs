@@ -150,6 +150,22 @@ fn only_one_direction_of_a_comparison_is_a_contradiction() {
     assert_eq!(exit, 0, "{output}");
     let (exit, output) = compare(&seen("5     :>[x]=3;\n", 1), &[]);
     assert_eq!(exit, 1, "{output}");
+    // litmus7 writes the test before its results, and its own settings after them.
+    let whole = format!(
+        "%%%%\n% Results for alone.litmus %\n%%%%\n{ALONE}Generated assembler\n#START _litmus_P0\n\tmovl $1,(%rdi)\n\n{}\n\
+         Witnesses\nPositive: 5, Negative: 0\nCondition exists ([x]=2) is validated\nObservation ALONE Always 5 0\nTime ALONE 0.01\n\n\
+         Revision 0, version 7\nParameters\n#define SIZE_OF_TEST 5\n",
+        seen("5     *>[x]=2;\n", 1)
+    );
+    for whole in [
+        whole.clone(),
+        whole.replace("{ }", "{\n}"),
+        whole.replace("{ }", "{}"),
+    ] {
+        let (exit, output) = compare(&whole, &[]);
+        assert_eq!(exit, 0, "{output}");
+        assert!(output.starts_with("1 compared with"), "{output}");
+    }
     // Two processors.
     let (exit, output) = compare(&seen("5     :>[x]=3;\n", 1), &run);
     assert_eq!(exit, 0, "{output}");

@@ -14,6 +14,14 @@
 //!
 //! This crate knows tests and processors. What a memory model allows, it does not know.
 
+#![cfg_attr(
+    not(all(target_os = "linux", target_arch = "x86_64")),
+    allow(
+        dead_code,
+        reason = "where nothing can be run, only `listing` uses the rest"
+    )
+)]
+
 mod addresses;
 mod assembler;
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]

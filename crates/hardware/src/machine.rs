@@ -21,10 +21,6 @@ pub struct Machine {
 
 impl Machine {
     /// Reads what `/proc/cpuinfo` says of the first processor.
-    #[cfg_attr(
-        not(all(target_os = "linux", target_arch = "x86_64")),
-        expect(dead_code)
-    )]
     pub(crate) fn of_cpuinfo(text: &str) -> Self {
         let first = text.split("\n\n").next().unwrap_or("");
         let field = |name: &str| {

@@ -77,10 +77,6 @@ impl Parameters {
     }
 
     /// The thread that owns a location, of so many threads.
-    #[cfg_attr(
-        not(all(target_os = "linux", target_arch = "x86_64")),
-        expect(dead_code)
-    )]
     pub(crate) fn owner(&self, group: usize, threads: usize) -> usize {
         let owner = if group < OWN {
             usize::from(self.owners[group])
@@ -91,10 +87,6 @@ impl Parameters {
     }
 
     /// Where a location is.
-    #[cfg_attr(
-        not(all(target_os = "linux", target_arch = "x86_64")),
-        expect(dead_code)
-    )]
     pub(crate) fn caching(&self, group: usize) -> Caching {
         self.caching[group % OWN]
     }
@@ -144,10 +136,6 @@ impl Parameters {
     }
 
     /// Whether all values are ones that the search chooses or that can be given.
-    #[cfg_attr(
-        not(all(target_os = "linux", target_arch = "x86_64")),
-        expect(dead_code)
-    )]
     fn is_sound(&self) -> bool {
         (1..=MOST_CYCLES).contains(&self.period)
             && self.skew <= MOST_CYCLES
@@ -162,10 +150,6 @@ impl Parameters {
     }
 
     /// The number of the layout.
-    #[cfg_attr(
-        not(all(target_os = "linux", target_arch = "x86_64")),
-        expect(dead_code)
-    )]
     pub(crate) fn layout(&self, geometry: &Geometry) -> usize {
         let found = SPACINGS
             .iter()
@@ -376,10 +360,6 @@ impl Tuner {
     }
 
     /// Whether it is one that a search can have come to, and not what a test has written over it.
-    #[cfg_attr(
-        not(all(target_os = "linux", target_arch = "x86_64")),
-        expect(dead_code)
-    )]
     pub(crate) fn is_sound(&self) -> bool {
         let is_sound = |rated: &Rated| rated.parameters.is_sound() && rated.reward.is_finite();
         self.current < POOL

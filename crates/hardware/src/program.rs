@@ -138,10 +138,6 @@ impl Program {
     }
 
     /// The thread and the instruction at an offset in the code.
-    #[cfg_attr(
-        not(all(target_os = "linux", target_arch = "x86_64")),
-        expect(dead_code)
-    )]
     pub fn instruction_at(&self, offset: u64) -> Option<(usize, usize)> {
         let mut all = self.instructions.iter();
         let found = all.find(|(from, to, ..)| (u64::from(*from)..u64::from(*to)).contains(&offset));

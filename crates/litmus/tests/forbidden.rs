@@ -498,6 +498,37 @@ fn large_tests_end_within_the_limits() {
     assert_ne!(explanation, Explanation::Impossible);
 }
 
+/// To find a cycle takes memory for each pair of events, of which there are millions here.
+#[test]
+fn candidates_with_thousands_of_events_are_left_out() {
+    let wide = |threads: usize| {
+        let mut rows = String::new();
+        for row in 0..40 {
+            let asked = [
+                "MOV [x],$1 | MOV [y],$1",
+                "MFENCE | MFENCE",
+                "MOV EAX,[y] | MOV EAX,[x]",
+            ];
+            rows += asked.get(row).unwrap_or(&"|");
+            rows.extend((2..threads).map(|thread| format!(" | MOV [a{thread}],${row}")));
+            rows += " ;\n";
+        }
+        let heads: Vec<String> = (0..threads).map(|thread| format!("P{thread}")).collect();
+        let heads = heads.join(" | ");
+        let test = read(&format!(
+            "X86 wide\n{{ }}\n {heads} ;\n{rows}exists (0:EAX=0 /\\ 1:EAX=0)\n"
+        ));
+        explain(
+            &test,
+            &MemoryModel::TSO,
+            &test.condition,
+            &Limits::default(),
+        )
+    };
+    assert!(matches!(wide(20), Explanation::Forbidden(_)));
+    assert_eq!(wide(60), Explanation::Unknown);
+}
+
 #[test]
 fn witnesses_have_no_turns_of_loops_that_say_nothing() {
     let spin = "X86 S\n{ }\n P0 | P1 ;\n MOV [x],$1 | L: MOV EAX,[x] ;\n MOV [y],$1 | CMP EAX,$1 ;\n \

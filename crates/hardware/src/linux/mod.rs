@@ -87,9 +87,7 @@ impl Processor {
         let cpus = cpus().map_err(|error| NotHere::Affinity(error.to_string()))?;
         let mut machine = Machine::of_cpuinfo(&cpuinfo);
         machine.cores = cpus.len();
-        if let Some(hypervisor) = &mut machine.hypervisor {
-            *hypervisor = hypervisor_name();
-        }
+        machine.hypervisor = has_hypervisor().then(hypervisor_name);
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok();
         machine.kernel = release.map(|release| format!("Linux {}", release.trim()));
         Ok(Processor { machine, cpus })
@@ -210,6 +208,14 @@ fn has_invariant_counter() -> bool {
         use std::arch::x86_64::__cpuid;
         __cpuid(0x8000_0000).eax >= LEAF && __cpuid(LEAF).edx & 1 << 8 != 0
     }
+}
+
+/// Whether this is a virtual machine that says so.
+fn has_hypervisor() -> bool {
+    // SAFETY: every x86-64 processor has the instruction and this leaf.
+    #[allow(unused_unsafe, reason = "safe in newer versions of Rust")]
+    let leaf = unsafe { std::arch::x86_64::__cpuid(1) };
+    leaf.ecx >> 31 == 1
 }
 
 /// The name that a hypervisor gives itself.

@@ -13,6 +13,8 @@ use super::Limits;
 
 /// The most values of a cell.
 const MOST_VALUES: usize = 64;
+/// The number of turns between two polls of the stop function.
+const TURNS_BETWEEN_QUESTIONS: u32 = 1 << 8;
 /// The most loops without an end and without an access; each takes long to notice.
 const MOST_SILENT_LOOPS: usize = 4;
 
@@ -125,8 +127,13 @@ impl<'a> Runs<'a> {
             visits: Vec::new(),
         }];
         let mut runs = Vec::new();
-        let (mut silent_loops, mut ended) = (0, 0);
+        let (mut silent_loops, mut ended, mut turns) = (0, 0, 0_u32);
         while let Some(mut partial) = stack.pop() {
+            turns = turns.wrapping_add(1);
+            if turns % TURNS_BETWEEN_QUESTIONS == 0 && (self.limits.should_stop)() {
+                self.is_cut = true;
+                break;
+            }
             let mut runner = Runner {
                 thread,
                 test: self.test,

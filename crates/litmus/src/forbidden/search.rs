@@ -17,6 +17,9 @@ use crate::test::{CellId, Observable, Proposition, Test};
 /// The number of steps between two polls of the stop function.
 const STEPS_BETWEEN_QUESTIONS: u64 = 1 << 12;
 
+/// The most events of a candidate: to find a cycle takes memory for each pair.
+const MOST_EVENTS: usize = 2048;
+
 /// The search for a candidate.
 pub(super) struct Search<'a> {
     test: &'a Test,
@@ -163,6 +166,10 @@ impl<'a> Search<'a> {
             return Ok(());
         }
         let Some(runs) = threads.get(thread) else {
+            if draft.candidate.events.len() > MOST_EVENTS {
+                self.is_cut = true;
+                return Ok(());
+            }
             draft.candidate.reads_from = vec![None; draft.candidate.events.len()];
             return self.choose_source(0, draft);
         };
