@@ -140,6 +140,7 @@ impl Noted {
         };
         match intent {
             Intent::Local | Intent::SpinHint => true,
+            Intent::Stopped => false,
             Intent::Join(other) => self.runtime.status(other) == ThreadStatus::Finished,
             Intent::Access { object, awaits, .. } => {
                 awaits.is_none_or(|condition| condition.holds(self.runtime.state(object)))

@@ -15,6 +15,8 @@
 //! 8. `real`: the functions of the C library that have look-alikes here.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(unsafe_code)]
+// In tests, nobody calls what programs call.
+#![cfg_attr(test, allow(dead_code))]
 
 mod accesses;
 pub mod atomics;
