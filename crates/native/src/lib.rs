@@ -12,13 +12,17 @@
 //! 5. [`heap`], [`memory`] (the functions of the heap), [`image`] (global variables), `objects`, `leaks`.
 //! 6. [`output`]: what the program prints. [`failures`]: how it fails.
 //! 7. [`symbols`]: source lines and names of variables. `names`: those of all memory.
-//! 8. `real`: the functions of the C library that have look-alikes here.
+//! 8. `assembly`: what compilers do not announce.
+//! 9. `real`: the functions of the C library that have look-alikes here.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(unsafe_code)]
 // In tests, nobody calls what programs call.
 #![cfg_attr(test, allow(dead_code))]
+// Functions of C++ have the names that compilers give them.
+#![allow(non_snake_case)]
 
 mod accesses;
+mod assembly;
 pub mod atomics;
 mod blocks;
 #[cfg(test)]

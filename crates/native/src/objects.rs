@@ -18,6 +18,8 @@ pub struct LoadedObject {
     pub bias: usize,
     /// All its addresses.
     pub loaded: Vec<Range<usize>>,
+    /// Those of its code.
+    pub code: Vec<Range<usize>>,
     /// Those that the program may write to: what the loader has made read-only after relocation is not among them.
     pub writable: Vec<Range<usize>>,
     /// Its thread-local variables, if it has any.
@@ -104,6 +106,9 @@ unsafe fn describe(info: &libc::dl_phdr_info) -> LoadedObject {
         let range = start..start.saturating_add(header.p_memsz as usize);
         match header.p_type {
             libc::PT_LOAD => {
+                if header.p_flags & libc::PF_X != 0 && header.p_flags & libc::PF_R != 0 {
+                    object.code.push(range.clone());
+                }
                 if header.p_flags & libc::PF_W != 0 {
                     object.writable.push(range.clone());
                 }

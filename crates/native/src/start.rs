@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use fencepost_check::{Checker, Finding, ForeignProgram, Outcome};
-use fencepost_report::check::{program_output, program_output_json};
+use fencepost_report::check::{program_output, program_output_json, unseen_instructions};
 use fencepost_runtime::{ForeignCode, LocationRef, SourceLocation};
 use rustc_hash::FxHashMap;
 
@@ -17,7 +17,7 @@ use crate::output::Output;
 use crate::real::{self, Main};
 use crate::state::{self, Program, State};
 use crate::symbols::Symbols;
-use crate::{accesses, leaks, locks, memory, threads, world};
+use crate::{accesses, assembly, leaks, locks, memory, threads, world};
 
 /// The variable that asks for a check: `text` or `json`.
 pub(crate) const REQUEST: &str = "FENCEPOST_NATIVE";
@@ -98,6 +98,7 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         state.main_location = location;
         location
     };
+    refuse_assembly();
     let code = ForeignCode {
         leave: world::leave_interrupted,
         location: |instruction| state::state().location(instruction + 1),
@@ -160,6 +161,32 @@ fn foreign(location: LocationRef) -> ForeignProgram {
         location,
         command: std::env::var("FENCEPOST_COMMAND").unwrap_or_else(|_| "fencepost run".to_owned()),
     }
+}
+
+/// Ends the process if there are instructions in the program that a check would not see.
+fn refuse_assembly() {
+    let mut state = state::state();
+    let code = state.image.objects().first();
+    let code = code.map_or_else(Vec::new, |object| object.code.clone());
+    // SAFETY: the code of the executable stays mapped.
+    let unseen = code
+        .iter()
+        .flat_map(|code| unsafe { assembly::unseen(code) });
+    let unseen: Vec<_> = unseen.collect();
+    if unseen.is_empty() {
+        return;
+    }
+    let places = unseen.iter().map(|instruction| {
+        let location = state.location(instruction.returns_to);
+        let place = match location.line() {
+            0 => location.file().to_owned(),
+            line => format!("{}:{line}", location.file()),
+        };
+        (instruction.name.clone(), place)
+    });
+    let places: Vec<_> = places.collect();
+    drop(state);
+    refuse(&unseen_instructions(&places))
 }
 
 /// Ends the process, since the program cannot be checked.

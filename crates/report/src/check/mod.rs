@@ -82,6 +82,7 @@ mod words;
 use fencepost_memory::{Buffering, MemoryModel};
 
 pub use actions::{Action, BarrierOrigin};
+pub use native::unseen_instructions;
 pub use native_problem::{
     BadMemory, BadMemoryKind, BlockPosition, FailureKind, LeakedBlocks, LockMisuse, Signal,
     ThreadPlace,

@@ -34,6 +34,22 @@ const LEAK_HELP: &str = "free every block in every execution: look for a branch 
 const SIGNAL_HELP: &str =
     "look for a null, stale or uninitialized pointer, which another thread may have left";
 
+/// Why a program is refused that has such instructions, by name and place, although its compiler announces all that it does.
+pub fn unseen_instructions(instructions: &[(String, String)]) -> String {
+    let mut text = String::from(
+        "the program has instructions that a check does not see: inline assembly, or code that was not compiled by \
+         fencepost-cc or fencepost-cxx",
+    );
+    for (name, place) in instructions {
+        text.push_str(&format!("\n  `{name}` at {place}"));
+    }
+    text.push_str(
+        "\nhelp: use atomic operations of the language instead, such as `atomic_thread_fence(memory_order_seq_cst)` or \
+         `__atomic_compare_exchange_n`; link libraries that have such instructions as shared libraries",
+    );
+    text
+}
+
 /// A mark that is not the primary one.
 fn other_mark(position: &Option<SourcePosition>, label: String) -> Option<Mark> {
     position.clone().map(|position| Mark {
