@@ -103,8 +103,8 @@ pub enum Assumption {
     NoRepeatedWakeups(Vec<SourcePosition>),
     /// The loops and waits at these positions depend on nothing that outlives an execution: on no statics and
     /// thread-local values of `std`, and not on what the program captures; and on no memory that threads share through
-    /// the atomics and locks of `std`. All else was compared, because [`Allocator`](crate::Allocator) is the global
-    /// allocator.
+    /// the atomics and locks of `std`. All else was compared, because the `Allocator` of `fencepost` is the
+    /// global allocator.
     NothingOutlivesExecutions(Vec<SourcePosition>),
     /// The loops around these calls of `hint::assume_waits` only wait.
     DeclaredLoopsOnlyWait(Vec<SourcePosition>),

@@ -77,8 +77,9 @@ pub enum Intent {
     Join(ThreadId),
     /// It hints that it waits in a loop. The explorer decides when it continues.
     SpinHint,
-    /// Nothing: the program assumes that an execution does not get here. The thread never continues. The other threads do,
-    /// and whoever still waits for something when none can go on is not at fault.
+    /// Nothing: the program assumes that an execution does not get here. The thread never
+    /// continues. The others do, and that some of them still wait when none can go on is no
+    /// deadlock.
     Stopped,
 }
 

@@ -210,8 +210,11 @@ fn a_compare_exchange_whose_expected_value_changes_is_no_wait() {
     assert!(outcome.to_string().contains("expected ten"), "{outcome}");
 }
 
+/// Looks once whether something has been done, and pauses.
+type WayToTry = fn(&Tried) -> bool;
+
 /// The ways to try something that another thread has to do first. Each looks once, and then pauses for a while.
-const WAYS_TO_TRY: [(&str, fn(&Tried) -> bool); 8] = [
+const WAYS_TO_TRY: [(&str, WayToTry); 8] = [
     ("spin", |tried| {
         hint::spin_loop();
         tried.flag.load(Acquire)

@@ -75,7 +75,7 @@ macro_rules! look_alike {
             pub unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
                 // It has these parameters.
                 const _: unsafe extern "C-unwind" fn($($type,)* usize) $(-> $result)? = $implementation;
-                static REAL: $crate::real::Behind = $crate::real::Behind::NONE;
+                static REAL: $crate::real::Behind = $crate::real::Behind::unknown();
                 static NAME: &$crate::real::Name<{ stringify!($name).len() + 1 }> =
                     &$crate::real::name(stringify!($name));
                 std::arch::naked_asm!(
@@ -146,7 +146,7 @@ macro_rules! refused {
             #[cfg_attr(not(test), unsafe(no_mangle))]
             #[unsafe(naked)]
             pub unsafe extern "C" fn $name() {
-                static REAL: $crate::real::Behind = $crate::real::Behind::NONE;
+                static REAL: $crate::real::Behind = $crate::real::Behind::unknown();
                 static NAME: &$crate::real::Name<{ stringify!($name).len() + 1 }> =
                     &$crate::real::name(stringify!($name));
                 extern "C-unwind" fn refuse(returns_to: usize) -> ! {

@@ -4,14 +4,14 @@
 //! ThreadSanitizer's. It runs `main` again and again, in one process and on one OS thread, once per interleaving.
 //!
 //! Read in this order:
-//! 1. [`start`]: from the start of the program to the end of the check. `state`: what is known meanwhile.
-//! 2. [`world`]: what separates the program from Fencepost. `blocks`: thread-local storage of the program's threads.
+//! 1. `start`: from the start of the program to the end of the check. `state`: what is known meanwhile.
+//! 2. `world`: what separates the program from Fencepost. `blocks`: thread-local storage of the program's threads.
 //! 3. `hooks`: what each function that the program calls begins with. `operations`: how it performs an operation.
-//! 4. [`atomics`], `accesses` (of plain memory), [`threads`], [`locks`]: the functions.
-//!    [`locals`] and [`leaving`]: what belongs to a thread, and its end. [`time`], [`random`], [`refused`]: other functions.
-//! 5. [`heap`], [`memory`] (the functions of the heap), [`image`] (global variables), `objects`, `leaks`.
-//! 6. [`output`]: what the program prints. [`failures`]: how it fails.
-//! 7. [`symbols`]: source lines and names of variables. `names`: those of all memory.
+//! 4. `atomics`, `accesses` (of plain memory), `threads`, `locks`: the functions.
+//!    `locals` and `leaving`: what belongs to a thread, and its end. `time`, `random`, `refused`: other functions.
+//! 5. `heap`, `memory` (the functions of the heap), `image` (global variables), `objects`, `leaks`.
+//! 6. `output`: what the program prints. `failures`: how it fails.
+//! 7. `symbols`: source lines and names of variables. `names`: those of all memory.
 //! 8. `assembly`: what compilers do not announce.
 //! 9. `real`: the functions of the C library that have look-alikes here.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]

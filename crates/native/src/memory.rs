@@ -422,7 +422,7 @@ unsafe extern "C" fn aligned_at(
     size: usize,
     returns_to: usize,
 ) -> c_int {
-    if !alignment.is_power_of_two() || alignment % size_of::<usize>() != 0 {
+    if !alignment.is_power_of_two() || !alignment.is_multiple_of(size_of::<usize>()) {
         return libc::EINVAL;
     }
     // SAFETY: the alignment is one.

@@ -71,11 +71,11 @@ impl Output {
                 libc::lseek(0, 0, libc::SEEK_SET);
             }
         }
-        if let Some(file) = &mut self.file {
-            if file.stream_position().is_ok_and(|length| length > 0) {
-                let _ = file.set_len(0);
-                let _ = file.rewind();
-            }
+        if let Some(file) = &mut self.file
+            && file.stream_position().is_ok_and(|length| length > 0)
+        {
+            let _ = file.set_len(0);
+            let _ = file.rewind();
         }
     }
 

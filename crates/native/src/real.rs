@@ -35,7 +35,10 @@ pub(crate) fn find(name: &CStr, cache: &AtomicPtr<c_void>) -> *mut c_void {
 pub(crate) struct Behind(AtomicPtr<c_void>);
 
 impl Behind {
-    pub(crate) const NONE: Behind = Behind(AtomicPtr::new(std::ptr::null_mut()));
+    /// Not known yet.
+    pub(crate) const fn unknown() -> Behind {
+        Behind(AtomicPtr::new(std::ptr::null_mut()))
+    }
 }
 
 /// A name that ends with a zero.
@@ -77,9 +80,9 @@ macro_rules! real {
                 // SAFETY: it ends with a zero, and has no other.
                 let name = unsafe { CStr::from_bytes_with_nul_unchecked(name.as_bytes()) };
                 let function = find(name, &CACHE);
+                type Function = unsafe extern "C" fn($($type),*) $(-> $result)?;
                 // SAFETY: the function has this type.
-                let function: unsafe extern "C" fn($($type),*) $(-> $result)? =
-                    unsafe { transmute(function) };
+                let function: Function = unsafe { transmute(function) };
                 // SAFETY: the promise of the caller.
                 unsafe { function($($argument),*) }
             }

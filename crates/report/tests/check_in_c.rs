@@ -80,7 +80,7 @@ fn violations_name_fences_orderings_and_options_of_c() {
             "`std::memory_order_seq_cst`",
         ),
     ] {
-        let mut program = store_buffering(file);
+        let program = store_buffering(file);
         let finding = program.violation(MemoryModel::TSO);
         let reporter = Reporter {
             further: FurtherChecks {
@@ -107,7 +107,7 @@ fn violations_name_fences_orderings_and_options_of_c() {
 
 #[test]
 fn consequences_name_options() {
-    let mut program = store_buffering("sb.c");
+    let program = store_buffering("sb.c");
     let mut finding = program.violation(MemoryModel::TSO);
     for (unexplored, part) in [
         (
@@ -328,7 +328,7 @@ fn places_without_columns_and_lines_are_shown_as_they_are() {
 /// A program in C is replayed by a command, and by no line of code.
 #[test]
 fn the_replay_is_the_command() {
-    let mut program = store_buffering("sb.c");
+    let program = store_buffering("sb.c");
     let finding = program.violation(MemoryModel::TSO);
     let finding = fencepost_report::check::CheckFinding {
         replay: String::new(),

@@ -229,6 +229,7 @@ pub fn is_resumable<P: Program>(program: &P, thread: ThreadId) -> bool {
                 awaits.is_none_or(|condition| condition.holds(program.state(object)))
             }
             Intent::Join(other) => program.status(other) == ThreadStatus::Finished,
+            Intent::Stopped => false,
         },
     }
 }
@@ -345,7 +346,7 @@ fn keeps_to_intent<P: Program>(program: &P, intent: Intent, touches: &[Touch]) -
         return false;
     }
     match intent {
-        Intent::Local | Intent::Join(_) | Intent::SpinHint => touches.is_empty(),
+        Intent::Local | Intent::Join(_) | Intent::SpinHint | Intent::Stopped => touches.is_empty(),
         Intent::Access { object, effect, .. } => touches.first().is_some_and(|touch| {
             let kind = match effect {
                 Effect::Read => TouchKind::Read,

@@ -128,7 +128,7 @@ fn checked((number, arguments): (c_long, [usize; 5]), returns_to: usize) -> Opti
 
 #[inline(always)] // Its frame is compared, and so are those below.
 fn futex(word: usize, operation: c_int, value: u32, until: usize, returns_to: usize) -> c_long {
-    if word % 4 != 0 {
+    if !word.is_multiple_of(4) {
         return -c_long::from(libc::EINVAL);
     }
     let (current, location) = begin(returns_to);

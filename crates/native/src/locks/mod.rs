@@ -2,7 +2,7 @@
 //!
 //! A lock is recognised by its address. What it is, whether it is held and by whom is in its own memory, laid out as the C
 //! library does where a static initializer or an attribute is concerned. So a lock that is copied, overwritten, or in memory that was
-//! freed and allocated again, is what its memory says. Who waits is not there, but in [`Known`].
+//! freed and allocated again, is what its memory says. Who waits is not there, but in `Known`.
 //!
 //! The steps are those of the runtime's `mutex`, `rwlock`, `condvar`, `barrier` and `once`.
 

@@ -166,16 +166,16 @@ fn exit_code(status: ExitStatus, name: &Path) -> Result<u8, Failure> {
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     // The library adds it, so that a program that ends by itself does not look like a result.
     let of_check = code.and_then(|code| code.checked_sub(RESULT));
-    match of_check {
-        Some(
-            code @ (exit::NO_VIOLATION
-            | exit::VIOLATION
-            | exit::BAD_INPUT
-            | exit::LIMIT
-            | exit::INTERNAL
-            | exit::INTERRUPTED),
-        ) => return Ok(code),
-        _ => {}
+    if let Some(
+        code @ (exit::NO_VIOLATION
+        | exit::VIOLATION
+        | exit::BAD_INPUT
+        | exit::LIMIT
+        | exit::INTERNAL
+        | exit::INTERRUPTED),
+    ) = of_check
+    {
+        return Ok(code);
     }
     match code {
         Some(127) => {
