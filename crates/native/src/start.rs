@@ -17,7 +17,7 @@ use crate::output::Output;
 use crate::real::{self, Main};
 use crate::state::{self, Program, State};
 use crate::symbols::Symbols;
-use crate::{accesses, assembly, leaks, locks, memory, threads, world};
+use crate::{accesses, assembly, failures, leaks, locks, memory, threads, world};
 
 /// The variable that asks for a check: `text` or `json`.
 pub(crate) const REQUEST: &str = "FENCEPOST_NATIVE";
@@ -65,6 +65,7 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         envp,
     };
     memory::seal();
+    failures::prepare();
     let image = Image::capture(|path| !is_of_program(path));
     let symbols = Symbols::default();
     let executable = image.objects().first();

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod cc;
+mod crashes;
 mod reports;
 mod run;
 mod wrappers;

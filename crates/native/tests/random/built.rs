@@ -96,9 +96,43 @@ impl Built {
 
     /// Checks a program with settings, environment variables without `FENCEPOST_`.
     pub fn check(&self, number: usize, settings: &[(&str, &str)]) -> Checked {
-        let outcomes: PathBuf = self.folder.path().join("outcomes");
         let size = COUNT + MOST_OUTCOMES * OUTCOME;
-        fs::write(&outcomes, vec![0; size]).expect("the file for outcomes is written");
+        fs::write(self.outcomes(), vec![0; size]).expect("the file for outcomes is written");
+        self.check_on(number, settings)
+    }
+
+    fn outcomes(&self) -> PathBuf {
+        self.folder.path().join("outcomes")
+    }
+
+    /// Checks a program, stops after so many executions, and goes on from the checkpoint, until the check has ended. Also
+    /// how often that was done.
+    pub fn check_in_pieces(
+        &self,
+        number: usize,
+        settings: &[(&str, &str)],
+        mut piece: impl FnMut() -> u64,
+    ) -> (Checked, u64) {
+        let checkpoint = self.folder.path().join("checkpoint");
+        let path = checkpoint.to_str().expect("a path").to_owned();
+        for resumed in 0.. {
+            let piece = piece().to_string();
+            let more = [("CHECKPOINT", path.as_str()), ("MAX_EXECUTIONS", &piece)];
+            let settings = [settings, &more].concat();
+            let checked = match resumed {
+                0 => self.check(number, &settings),
+                _ => self.check_on(number, &settings),
+            };
+            if !checkpoint.exists() {
+                return (checked, resumed);
+            }
+        }
+        unreachable!("it is resumed until it ends")
+    }
+
+    /// Checks a program, and adds to its outcomes.
+    fn check_on(&self, number: usize, settings: &[(&str, &str)]) -> Checked {
+        let outcomes = self.outcomes();
         let mut command = Command::new(self.folder.path().join("random"));
         for (name, _) in env::vars_os() {
             if name.to_string_lossy().starts_with("FENCEPOST_") {

@@ -6,7 +6,9 @@
 //! - it reports a data race or a failed assertion exactly if some interleaving has one, and only such ones;
 //! - its verdict about store buffers is that of the machines of x86-TSO and PSO;
 //! - it has as many executions as the check of the same program in Rust, however it is compiled;
-//! - each finding is found again from its schedule.
+//! - each finding is found again from its schedule;
+//! - a check that is stopped and resumed from its checkpoint finds the same;
+//! - what it says about the consequence of a violation is true of the machine with store buffers.
 //!
 //! The programs and the machine are those of the tests of Rust programs. Variables have all sizes, and are written with
 //! `stdatomic.h`, with `__atomic` and with `__sync`. `FENCEPOST_TEST_SEED` and `FENCEPOST_TEST_PROGRAMS` choose other and more of
@@ -88,6 +90,11 @@ impl Tally {
 
     /// Most programs must have been compared, and must agree.
     fn end(self, name: &str) {
+        self.end_with(name, 2);
+    }
+
+    /// One program of so many must have been compared, and all must agree.
+    fn end_with(self, name: &str, one_of: u64) {
         let (agree, left_out) = (self.agree, self.left_out);
         println!(
             "{name}: {agree} comparisons agree, {} differ, {left_out} left out",
@@ -95,7 +102,11 @@ impl Tally {
         );
         let shown = self.differ.iter().take(3).cloned().collect::<Vec<_>>();
         assert!(self.differ.is_empty(), "{name}\n{}", shown.join("\n\n"));
-        assert!(agree > left_out, "{name}: {left_out} left out");
+        let is_skipped = agree + left_out == 0;
+        assert!(
+            is_skipped || agree * one_of >= agree + left_out,
+            "{name}: {left_out} left out"
+        );
     }
 }
 
@@ -515,6 +526,138 @@ fn verdicts_are_those_of_the_machines() {
         compare,
     )
     .end("verdicts");
+}
+
+/// What must be the same if a check is interrupted.
+fn essence(checked: &Checked) -> (String, u64, u64, BTreeSet<String>, BTreeSet<Results>) {
+    let headlines = checked.findings.iter().map(|f| f["headline"].to_string());
+    (
+        checked.outcome().to_owned(),
+        checked.number("executions"),
+        checked.number("problems"),
+        headlines.collect(),
+        checked.outcomes.clone(),
+    )
+}
+
+fn compare_pieces(built: &Built, number: usize) -> Option<Result<(), String>> {
+    let settings = [("LEAK_CHECK", "off"), ("CONTINUE_AFTER_FAILURE", "on")];
+    let bound = [("MAX_EXECUTIONS", "300")];
+    let whole = built.check(number, &[&settings[..], &bound].concat());
+    let executions = whole.number("executions");
+    // Where a search gives executions up depends on its order.
+    if is_cut(&whole) || executions < 2 || whole.number("abandoned") > 0 {
+        return None;
+    }
+    let mut random = Random::new(executions);
+    let most = executions / 4 + 2;
+    let (pieces, resumed) = built.check_in_pieces(number, &settings, || 1 + random.below(most));
+    let (whole, pieces) = (essence(&whole), essence(&pieces));
+    match resumed {
+        0 => None,
+        _ if whole == pieces => Some(Ok(())),
+        _ => Some(Err(format!("{whole:?}\nagainst {pieces:?}"))),
+    }
+}
+
+#[test]
+fn resumed_checks_find_what_uninterrupted_ones_find() {
+    let (name, kind) = ("checkpoints", Programs::OfC);
+    let tally = compare_all(
+        name,
+        40,
+        programs_of(kind),
+        text::program,
+        |_| Some(()),
+        |built, number, ()| compare_pieces(built, number),
+    );
+    tally.end_with(name, 4);
+}
+
+/// A program whose threads look at what they find.
+fn with_assertions(seed: u64) -> Program {
+    let mut program = Generator::new(Programs::OfOrderingsOfC, seed).program();
+    let mut random = Random::new(seed);
+    let mut assertion = || Op::PanicIf(random.below(2) as usize, random.below(3) as u32);
+    program.after.push(assertion());
+    for ops in &mut program.threads {
+        ops.push(assertion());
+    }
+    program
+}
+
+/// What the report says about the consequence of a violation, against the machine.
+fn compare_consequences(
+    target: &'static str,
+    built: &Built,
+    number: usize,
+    (without, with): &(Expected, Expected),
+) -> Option<Result<(), String>> {
+    let settings = [("TARGET", target), ("CONFIRM", "on"), ("LEAK_CHECK", "off")];
+    let checked = built.check(number, &settings);
+    let fails_anyway = !without.failures.is_empty();
+    let fails = !with.failures.is_empty();
+    let wrong = |what: &str| {
+        let failures = [&without.failures, &with.failures];
+        Some(Err(format!("{what}: {failures:?}: {}", checked.text)))
+    };
+    let Some(finding) = checked.findings.first() else {
+        return match fails || fails_anyway {
+            true => wrong("nothing is found"),
+            false => Some(Ok(())),
+        };
+    };
+    if finding["problem"] != "store-buffer" {
+        return match fails_anyway {
+            true => Some(replay_all(built, number, &settings, &checked)),
+            false => wrong("it does not fail"),
+        };
+    }
+    let kind = finding["consequence"]["kind"].as_str().unwrap_or_default();
+    let is_right = match kind {
+        "harmful" => fails && !fails_anyway,
+        "wrong-anyway" => fails_anyway,
+        "harmless" => !fails,
+        _ => !fails && !fails_anyway,
+    };
+    if !is_right {
+        return wrong("it has another consequence");
+    }
+    if !matches!(kind, "harmful" | "harmless") {
+        return None;
+    }
+    let failing = &finding["consequence"]["finding"];
+    Some(match failing.is_null() {
+        true => Ok(()),
+        false => {
+            let settings = [
+                ("TARGET", target),
+                ("STORE_BUFFERS", "on"),
+                ("LEAK_CHECK", "off"),
+            ];
+            replay(built, number, &settings, failing)
+        }
+    })
+}
+
+#[test]
+fn consequences_are_those_of_the_machine() {
+    for (target, buffers) in [("x86", Buffers::Tso), ("pso", Buffers::Pso)] {
+        let name = format!("consequences, {target}");
+        let expect = |program: &Program| {
+            let without = Expected::of(program, Buffers::None)?;
+            Some((without, Expected::of(program, buffers)?))
+        };
+        compare_all(
+            &name,
+            60,
+            with_assertions,
+            text::program,
+            expect,
+            |built, number, expected| compare_consequences(target, built, number, expected),
+        )
+        .end(&name);
+    }
 }
 
 /// The comparisons notice a check of a machine with other store buffers, and one in which release operations are relaxed.

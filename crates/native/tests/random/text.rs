@@ -29,7 +29,8 @@ enum Style {
     C11,
     /// A plain variable, with `__atomic` builtins.
     Builtins,
-    /// A plain variable, with `__sync` builtins where there is one that does it.
+    /// A plain variable, with `__sync` builtins where there is one that does it. `__sync_lock_test_and_set` is not used: it is
+    /// sequentially consistent with clang, and not with gcc.
     Sync,
 }
 
@@ -86,9 +87,6 @@ impl Variable {
         match self.style {
             Style::C11 if ordering == Ordering::SeqCst => format!("{name} = {value};"),
             Style::C11 => format!("atomic_store_explicit(&{name}, {value}, {order});"),
-            Style::Sync if value == 0 && ordering == Ordering::Release => {
-                format!("__sync_lock_release(&{name});")
-            }
             _ => format!("__atomic_store_n(&{name}, {value}, {order});"),
         }
     }
@@ -97,9 +95,6 @@ impl Variable {
         let order = self.order(ordering);
         match self.style {
             Style::C11 => format!("atomic_exchange_explicit(&{name}, {value}, {order})"),
-            Style::Sync if ordering == Ordering::Acquire => {
-                format!("__sync_lock_test_and_set(&{name}, {value})")
-            }
             _ => format!("__atomic_exchange_n(&{name}, {value}, {order})"),
         }
     }
