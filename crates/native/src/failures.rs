@@ -91,7 +91,7 @@ fn name_of_block(block: &BlockInfo, address: usize) -> String {
 
 /// The error for an access to the heap, but to no block that is allocated.
 pub(crate) fn bad_access(
-    current: Current,
+    thread: ThreadId,
     access: &MemoryAccess,
     wrong: &BadAccess,
 ) -> ProgramError {
@@ -106,8 +106,8 @@ pub(crate) fn bad_access(
         name,
         location: place(access.place as usize),
         size: access.size.into(),
-        is_write: access.kind == AccessKind::Write,
-        ..of_block(kind, current.thread(), wrong.block.as_ref())
+        is_write: matches!(access.kind, AccessKind::Write | AccessKind::AtomicWrite),
+        ..of_block(kind, thread, wrong.block.as_ref())
     }))
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn check_access(current: Current, address: usize, size: usize, return
             size: size as u32,
             kind: AccessKind::Read,
         };
-        current.fail(bad_access(current, &access, &wrong));
+        current.fail(bad_access(current.thread(), &access, &wrong));
     }
 }
 

@@ -22,6 +22,9 @@ use crate::{accesses, assembly, failures, leaks, locks, memory, threads, world};
 /// The variable that asks for a check: `text` or `json`.
 pub(crate) const REQUEST: &str = "FENCEPOST_NATIVE";
 
+/// The variable that says whether races are errors: `error` or `allow`.
+const RACES: &str = "FENCEPOST_RACES";
+
 /// The start of every program. The C library calls `main` through it; in a check, that is ours.
 ///
 /// # Safety
@@ -64,6 +67,7 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         argv,
         envp,
     };
+    real::find_all();
     memory::seal();
     failures::prepare();
     let image = Image::capture(|path| !is_of_program(path));
@@ -87,6 +91,7 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         keys: Keys::default(),
         locations: FxHashMap::default(),
         main_location: location,
+        has_overlaps: false,
         has_exited: false,
         image,
         output: Output::capture(),
@@ -100,6 +105,14 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         location
     };
     refuse_assembly();
+    let allows_races = match std::env::var(RACES).as_deref() {
+        Ok("allow") => true,
+        Err(std::env::VarError::NotPresent) | Ok("error") => false,
+        _ => refuse("FENCEPOST_RACES is `error` or `allow`"),
+    };
+    if allows_races {
+        accesses::make_operations();
+    }
     let code = ForeignCode {
         leave: world::leave_interrupted,
         location: |instruction| state::state().location(instruction + 1),
@@ -109,7 +122,11 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     let is_json = std::env::var_os(REQUEST).is_some_and(|format| format == "json");
     let checker = Checker::new().stack_size(threads::STACK_SIZE);
     std::panic::set_hook(Box::new(print_refusal));
-    let run = || foreign(location).run(&checker);
+    let program = || ForeignProgram {
+        allows_races,
+        ..foreign(location)
+    };
+    let run = || program().run(&checker);
     let Ok(outcome) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) else {
         // What is wrong has been printed: a setting, or the checkpoint file.
         exit_process(2);
@@ -117,7 +134,7 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     let replayable = outcome.findings().first();
     let replayable = replayable.filter(|finding| !finding.schedule().is_empty());
     let output = replayable.and_then(|finding| {
-        let replayed = foreign(location).replay(&checker, finding.schedule());
+        let replayed = program().replay(&checker, finding.schedule());
         let output = state::state().output.take();
         (replayed.has_failed() && !output.is_empty()).then_some(output)
     });
@@ -160,6 +177,7 @@ fn foreign(location: LocationRef) -> ForeignProgram {
     ForeignProgram {
         program: Arc::new(run_execution),
         location,
+        allows_races: false,
         command: std::env::var("FENCEPOST_COMMAND").unwrap_or_else(|_| "fencepost run".to_owned()),
     }
 }

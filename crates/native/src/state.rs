@@ -68,6 +68,8 @@ pub(crate) struct State {
     pub(crate) code: Range<usize>,
     /// Where `main` is.
     pub(crate) main_location: LocationRef,
+    /// Whether atomic variables of any executions have overlapped.
+    pub(crate) has_overlaps: bool,
     /// Whether a thread of this execution has called `exit`.
     pub(crate) has_exited: bool,
 }
