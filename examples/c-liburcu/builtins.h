@@ -8,13 +8,24 @@
 #include <urcu/compiler.h>
 #include <urcu/system.h>
 
-/* Instead of <urcu/uatomic.h>. */
+/* Instead of <urcu/uatomic.h>. With -DRELAXED, exchanges order nothing, as they must not. */
 #define _URCU_UATOMIC_H
+
+#ifdef RELAXED
+#define EXCHANGE __ATOMIC_RELAXED
+#else
+#define EXCHANGE __ATOMIC_SEQ_CST
+#endif
 
 #define uatomic_read(address) __atomic_load_n(address, __ATOMIC_RELAXED)
 #define uatomic_set(address, value) __atomic_store_n(address, value, __ATOMIC_RELAXED)
-#define uatomic_xchg(address, value) __atomic_exchange_n(address, value, __ATOMIC_SEQ_CST)
-#define uatomic_cmpxchg(address, expected, value) __sync_val_compare_and_swap(address, expected, value)
+#define uatomic_xchg(address, value) __atomic_exchange_n(address, value, EXCHANGE)
+#define uatomic_cmpxchg(address, expected, value) \
+    __extension__({ \
+        __typeof__(*(address)) found_ = (expected); \
+        __atomic_compare_exchange_n(address, &found_, value, 0, EXCHANGE, __ATOMIC_RELAXED); \
+        found_; \
+    })
 #define uatomic_inc(address) ((void)__atomic_fetch_add(address, 1, __ATOMIC_SEQ_CST))
 #define uatomic_dec(address) ((void)__atomic_fetch_sub(address, 1, __ATOMIC_SEQ_CST))
 #define cmm_smp_mb__before_uatomic_or()

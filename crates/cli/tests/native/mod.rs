@@ -3,6 +3,7 @@
 mod bad_input;
 mod cc;
 mod crashes;
+mod projects;
 mod reports;
 mod run;
 mod wrappers;
