@@ -115,6 +115,16 @@ pub fn run(watched: &Watched<'_>, result: &ResultFile) -> Result<u8, Failure> {
             .map_err(|error| cannot_start(watched, &error))?;
         command.stdout(file);
     }
+    let workers = watched
+        .variables
+        .iter()
+        .find(|(name, _)| name == "FENCEPOST_WORKERS");
+    if let Some((_, workers)) = workers.filter(|(_, workers)| workers != "1" && !watched.is_quiet) {
+        eprintln!(
+            "note: one worker checks a C or C++ program, since there is one copy of its memory; asked for: {}",
+            workers.display()
+        );
+    }
     interrupt::check()?;
     let status = without_randomisation(watched.is_quiet, || {
         let mut child = command
