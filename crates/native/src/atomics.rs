@@ -1,7 +1,8 @@
 //! Atomic operations, as compilers call them.
 
+use std::arch::naked_asm;
 use std::ffi::c_int;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fencepost_memory::{Address, ThreadId};
 use fencepost_runtime::plain::{AccessKind, MemoryAccess, MemoryFinding};
@@ -11,7 +12,7 @@ use crate::{failures, memory};
 
 use crate::hooks::hook;
 use crate::operations::{begin, variable_at};
-use crate::world::outside;
+use crate::world::{home, outside};
 
 /// The memory of an atomic variable.
 #[derive(Clone, Copy)]
@@ -322,6 +323,58 @@ impl<W: Word> Memory<W> {
     }
 }
 
+/// Where the last operation returns to that has touched its variable.
+static TOUCHED: AtomicUsize = AtomicUsize::new(0);
+
+/// Reads a byte as a part of the program: if it cannot be read, the program has failed, and not the check.
+#[unsafe(naked)]
+unsafe extern "C" fn touch_to_read(place: usize, returns_to: usize) {
+    naked_asm!(
+        "mov qword ptr [rip + {touched}], rsi",
+        "movzx eax, byte ptr [rdi]",
+        "ret",
+        touched = sym TOUCHED,
+    );
+}
+
+/// Writes a byte that is there, likewise.
+#[unsafe(naked)]
+unsafe extern "C" fn touch_to_write(place: usize, returns_to: usize) {
+    naked_asm!(
+        "mov qword ptr [rip + {touched}], rsi",
+        "or byte ptr [rdi], 0",
+        "ret",
+        touched = sym TOUCHED,
+    );
+}
+
+/// The length of these functions, at most.
+const TOUCH: usize = 32;
+
+/// Where the operation returns to that was interrupted at this instruction, while it touched its variable.
+pub(crate) fn touching(instruction: usize) -> Option<usize> {
+    let functions = [touch_to_read as *const (), touch_to_write as *const ()];
+    let is_in =
+        |function: &*const ()| (function.addr()..function.addr() + TOUCH).contains(&instruction);
+    let is_touching = functions.iter().any(is_in);
+    is_touching.then(|| TOUCHED.load(Ordering::Relaxed))
+}
+
+/// In a check, fails as the program if the place of a variable is none.
+#[inline(always)]
+fn touch<W>(place: *mut W, writes: bool, returns_to: usize) {
+    if home() == 0 {
+        return;
+    }
+    // SAFETY: the program has passed the place, and runs on this OS thread only. What is written is what is there.
+    unsafe {
+        match writes {
+            true => touch_to_write(place.addr(), returns_to),
+            false => touch_to_read(place.addr(), returns_to),
+        }
+    }
+}
+
 /// Performs an operation on a variable of the program.
 fn perform<W: Word, R>(
     place: *mut W,
@@ -339,6 +392,7 @@ fn perform<W: Word, R>(
 
 unsafe extern "C" fn load<W: Word>(place: *mut W, order: c_int, returns_to: usize) -> W {
     let order = of_load(ordering(order));
+    touch(place, false, returns_to);
     outside(
         || {
             perform(place, returns_to, |operand, current, location| {
@@ -352,6 +406,7 @@ unsafe extern "C" fn load<W: Word>(place: *mut W, order: c_int, returns_to: usiz
 
 unsafe extern "C" fn store<W: Word>(place: *mut W, value: W, order: c_int, returns_to: usize) {
     let order = of_store(ordering(order));
+    touch(place, true, returns_to);
     outside(
         || {
             perform(place, returns_to, |operand, current, location| {
@@ -366,6 +421,7 @@ unsafe extern "C" fn store<W: Word>(place: *mut W, value: W, order: c_int, retur
 /// A read-modify-write that always writes.
 fn modify<W: Word>(place: *mut W, order: c_int, returns_to: usize, change: impl Fn(W) -> W) -> W {
     let order = ordering(order);
+    touch(place, true, returns_to);
     outside(
         || {
             perform(place, returns_to, |operand, current, location| {
@@ -385,6 +441,7 @@ fn compare<W: Word>(
     returns_to: usize,
 ) -> Result<W, W> {
     let orders = (ordering(orders.0), of_load(ordering(orders.1)));
+    touch(place, true, returns_to);
     outside(
         || {
             perform(place, returns_to, |operand, current, location| {

@@ -222,6 +222,15 @@ real! {
     fn pthread_mutex_unlock(mutex: usize) -> c_int;
     fn sched_yield() -> c_int;
     fn write(descriptor: c_int, bytes: *const c_void, length: usize) -> isize;
+    fn close(descriptor: c_int) -> c_int;
+    fn fclose(stream: *mut libc::FILE) -> c_int;
+    fn freopen(
+        path: *const c_char,
+        mode: *const c_char,
+        stream: *mut libc::FILE,
+    ) -> *mut libc::FILE;
+    fn dup2(from: c_int, to: c_int) -> c_int;
+    fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int;
     fn malloc_usable_size(block: *mut c_void) -> usize;
     fn __cxa_atexit(
         handler: unsafe extern "C" fn(*mut c_void),

@@ -17,7 +17,7 @@ use crate::output::Output;
 use crate::real::{self, Main};
 use crate::state::{self, Program, State};
 use crate::symbols::Symbols;
-use crate::{accesses, assembly, leaks, locks, memory, threads, world};
+use crate::{accesses, assembly, atomics, failures, leaks, locks, memory, threads, world};
 
 /// The variable that asks for a check: `text` or `json`.
 pub(crate) const REQUEST: &str = "FENCEPOST_NATIVE";
@@ -69,6 +69,7 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     };
     real::find_all();
     memory::seal();
+    failures::prepare();
     let image = Image::capture(|path| !is_of_program(path));
     let symbols = Symbols::default();
     let executable = image.objects().first();
@@ -115,7 +116,10 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     }
     let code = ForeignCode {
         leave: world::leave_interrupted,
-        location: |instruction| state::state().location(instruction + 1),
+        location: |instruction| {
+            let returns_to = atomics::touching(instruction).unwrap_or(instruction + 1);
+            state::state().location(returns_to)
+        },
         leaked_blocks: leaks::leaked_blocks,
     };
     code.register();
