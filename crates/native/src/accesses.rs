@@ -184,24 +184,33 @@ pub(crate) fn forget() {
     }
 }
 
-/// Adds an access to what the calling thread has done: of a function of the C library, or of the heap.
+/// Adds an access to what the calling thread has done: of the heap.
 pub(crate) fn add(address: usize, size: usize, kind: AccessKind, returns_to: usize) {
-    // SAFETY: no other hook runs, and the reference ends before `full`.
-    let is_full = unsafe {
-        let log = &mut *LOG.0.get();
-        log.entries[log.length / ENTRY] = MemoryAccess {
-            address,
-            place: returns_to as u64,
-            size: size.try_into().unwrap_or(u32::MAX),
-            kind,
-        };
-        log.length += ENTRY;
-        log.length >= (MOST - 1) * ENTRY
-    };
-    if is_full {
+    if write_down(address, size, kind, returns_to) {
         let current = Current::get().expect("a thread of the program runs in an execution");
         hand_over(current);
     }
+}
+
+/// Adds an access of a function of the C library, which runs as a part of the program.
+pub(crate) fn add_of_library(address: usize, size: usize, kind: AccessKind, returns_to: usize) {
+    if size > 0 && write_down(address, size, kind, returns_to) {
+        full();
+    }
+}
+
+/// Writes down an access. Returns whether there is no room for more.
+fn write_down(address: usize, size: usize, kind: AccessKind, returns_to: usize) -> bool {
+    // SAFETY: no other hook runs, and the reference ends here.
+    let log = unsafe { &mut *LOG.0.get() };
+    log.entries[log.length / ENTRY] = MemoryAccess {
+        address,
+        place: returns_to as u64,
+        size: size.try_into().unwrap_or(u32::MAX),
+        kind,
+    };
+    log.length += ENTRY;
+    log.length >= (MOST - 1) * ENTRY
 }
 
 /// Hands over what the calling thread has done since its last operation.

@@ -78,6 +78,7 @@ macro_rules! look_alike {
                 static REAL: $crate::real::Behind = $crate::real::Behind::unknown();
                 static NAME: &$crate::real::Name<{ stringify!($name).len() + 1 }> =
                     &$crate::real::name(stringify!($name));
+                $crate::real::sought!(std::ptr::from_ref(NAME).cast(), REAL.cache());
                 std::arch::naked_asm!(
                     "mov r11, qword ptr [rip + fencepost_native_home@GOTTPOFF]",
                     "cmp qword ptr fs:[r11], 0",
@@ -149,6 +150,7 @@ macro_rules! refused {
                 static REAL: $crate::real::Behind = $crate::real::Behind::unknown();
                 static NAME: &$crate::real::Name<{ stringify!($name).len() + 1 }> =
                     &$crate::real::name(stringify!($name));
+                $crate::real::sought!(std::ptr::from_ref(NAME).cast(), REAL.cache());
                 extern "C-unwind" fn refuse(returns_to: usize) -> ! {
                     $crate::refused::refuse(stringify!($name), $why, returns_to)
                 }

@@ -64,6 +64,7 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         argv,
         envp,
     };
+    real::find_all();
     memory::seal();
     let image = Image::capture(|path| !is_of_program(path));
     let symbols = Symbols::default();

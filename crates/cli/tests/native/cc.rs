@@ -68,7 +68,7 @@ fn options_are_variables() {
         let mut words = vec!["fencepost", "cc", "a.c"];
         words.extend(options.split(' '));
         let text = lab.run(&words);
-        let names = ["COMMAND", "RUNTIME"].map(|name| format!("FENCEPOST_{name}="));
+        let names = ["COMMAND", "RUNTIME", "WATCHED"].map(|name| format!("FENCEPOST_{name}="));
         let mut set: Vec<&str> = lines(&text, "FENCEPOST_");
         set.retain(|line| !names.iter().any(|name| line.starts_with(name.as_str())));
         let mut expected: Vec<String> = variables
