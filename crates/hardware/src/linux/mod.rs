@@ -65,6 +65,9 @@ impl Patience {
     }
 }
 
+/// How long the process has to end its batch when the caller stops it. What it has counted stays.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// The longest that a look at the process counts as waiting: who was stopped himself, or slept with the
 /// machine, has not waited.
 const LONGEST_LOOK: Duration = Duration::from_millis(200);
@@ -354,11 +357,11 @@ fn watch(
     let control = shared.control();
     let mut batches = 0;
     let (mut used, mut waited) = (process.processor_time(), Duration::ZERO);
-    let mut is_stopped = false;
+    let mut stopped: Option<Instant> = None;
     loop {
         let look = Instant::now();
         if let Some(status) = process.wait(Duration::from_millis(20)) {
-            return ending(status, shared, program, code, is_stopped);
+            return ending(status, shared, program, code, stopped.is_some());
         }
         waited += look.elapsed().min(LONGEST_LOOK);
         let now = control.batches.load(Ordering::Relaxed);
@@ -366,9 +369,16 @@ fn watch(
             batches = now;
             (used, waited) = (process.processor_time(), Duration::ZERO);
         }
-        if !is_stopped && (request.stop)() {
-            is_stopped = true;
-            control.stop.store(1, Ordering::Relaxed);
+        match stopped {
+            None if (request.stop)() => {
+                stopped = Some(Instant::now());
+                control.stop.store(1, Ordering::Relaxed);
+            }
+            Some(since) if since.elapsed() > GRACE => {
+                process.kill();
+                return Ending::Stopped;
+            }
+            _ => {}
         }
         let used_since = match (used, process.processor_time()) {
             (Some(before), Some(now)) => now.saturating_sub(before),
