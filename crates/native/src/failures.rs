@@ -10,7 +10,7 @@ use fencepost_runtime::{
     ProgramFailure, ThreadPlace,
 };
 
-use crate::heap::{BadAccess, BadFree, BlockInfo, Place};
+use crate::heap::{BadAccess, BadFree, BlockInfo, HeapPosition};
 use crate::hooks::hook;
 use crate::names::name_of;
 use crate::state::state;
@@ -64,9 +64,9 @@ fn of_block(kind: BadMemoryKind, thread: ThreadId, block: Option<&BlockInfo>) ->
         block: block.map(|block| BlockPosition {
             size: block.size as u64,
             offset: match block.place {
-                Place::Inside(offset) => offset as i64,
-                Place::Before(distance) => -(distance as i64),
-                Place::Behind(distance) => (block.size + distance) as i64,
+                HeapPosition::Inside(offset) => offset as i64,
+                HeapPosition::Before(distance) => -(distance as i64),
+                HeapPosition::Behind(distance) => (block.size + distance) as i64,
             },
         }),
         allocated: block.and_then(|block| place(block.pc)),

@@ -1,7 +1,7 @@
 //! What every function that the program calls begins with.
 
 /// Declares functions of the program's binary interface. Each finds out where it returns to, which says which operation of
-/// the source it is, clears the stack below the frame of the program if states are compared, and goes on in a Rust function
+/// the source it is, clears the stack below the frame of the program if states are compared, and continues in a Rust function
 /// that has this address as one more parameter.
 ///
 /// It is assembly because only the first instructions of a function know where it returns to, and since a frame of its own
@@ -62,7 +62,7 @@ macro_rules! ignored {
 }
 
 /// Declares functions that are those of the library behind this one, unless a thread of a checked program calls them. Then
-/// each goes on in a Rust function, as those of [`hook`] do.
+/// each continues in a Rust function, as those of [`hook`] do.
 macro_rules! look_alike {
     ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? = $implementation:path;)*) => {
         $(
@@ -107,7 +107,7 @@ macro_rules! look_alike {
             }
         )*
     };
-    // Goes on in the function of the library behind this one, with all arguments as they are.
+    // Continues in the function of the library behind this one, with all arguments as they are.
     (@behind) => {
         "5:
         mov r11, qword ptr [rip + {real}]

@@ -76,7 +76,7 @@ fn find_program(returns_to: usize) -> usize {
         fn _Unwind_GetIP(context: *mut Context) -> usize;
     }
     extern "C" fn visit(context: *mut Context, search: *mut c_void) -> c_int {
-        const GO_ON: c_int = 0;
+        const CONTINUE: c_int = 0;
         const END: c_int = 4;
         // SAFETY: the search is the one below, and the context that of the unwinder.
         let (search, address) = unsafe { (&mut *search.cast::<Search>(), _Unwind_GetIP(context)) };
@@ -86,7 +86,7 @@ fn find_program(returns_to: usize) -> usize {
         }
         match search.found.is_some() || search.count > DEEPEST {
             true => END,
-            false => GO_ON,
+            false => CONTINUE,
         }
     }
     let mut search = Search {

@@ -191,6 +191,8 @@ pub(crate) use real;
 pub(crate) type Start = extern "C" fn(*mut c_void) -> *mut c_void;
 /// `main`.
 pub(crate) type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
+/// The function of a one-time initialization.
+pub(crate) type Routine = unsafe extern "C-unwind" fn();
 type Hook = Option<unsafe extern "C" fn()>;
 
 real! {
@@ -215,6 +217,9 @@ real! {
         attributes: *const libc::pthread_attr_t,
         detached: *mut c_int,
     ) -> c_int;
+    fn pthread_once(once: usize, routine: Routine) -> c_int;
+    fn pthread_mutex_lock(mutex: usize) -> c_int;
+    fn pthread_mutex_unlock(mutex: usize) -> c_int;
     fn sched_yield() -> c_int;
     fn write(descriptor: c_int, bytes: *const c_void, length: usize) -> isize;
     fn close(descriptor: c_int) -> c_int;

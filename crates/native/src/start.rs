@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::blocks::Layout;
 use crate::image::Image;
 use crate::locals::Keys;
-use crate::objects::is_of_program;
+use crate::objects::{self, is_of_program};
 use crate::output::Output;
 use crate::real::{self, Main};
 use crate::state::{self, Program, State};
@@ -90,6 +90,7 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         locks: locks::Known::default(),
         keys: Keys::default(),
         locations: FxHashMap::default(),
+        unwinder: objects::unwinder(),
         main_location: location,
         has_overlaps: false,
         has_exited: false,

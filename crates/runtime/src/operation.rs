@@ -34,7 +34,7 @@ use super::mapping::{Drains, Target};
 use super::names::{LocalNames, Tokens};
 use super::setup::{ComparedStates, Setup};
 use super::step::Step;
-use super::threads::{Outcomes, PendingOperation};
+use super::threads::{Outcomes, PendingOperation, SlotStatus, ThreadSlot};
 use super::visits::{Visit, Visits};
 
 /// How many operations a thread may perform while it is unwound. A destructor that spins until
@@ -445,7 +445,7 @@ impl Current {
             let thread = execution.running.thread;
             let result = perform(&mut Step::in_place(execution, thread, location));
             if frame.is_some() {
-                execution.go_on();
+                execution.note_performed();
             }
             Some(result)
         });
@@ -773,6 +773,22 @@ impl Current {
         }
     }
 
+    /// Whether a thread has neither finished nor was torn down.
+    #[inline]
+    pub fn is_live(self, thread: ThreadId) -> bool {
+        let is_live = |slot: &ThreadSlot| slot.status == SlotStatus::Live;
+        // SAFETY: this reads a field, if there is such a thread.
+        unsafe {
+            self.read(|execution| {
+                execution
+                    .threads
+                    .slots
+                    .get(thread.index())
+                    .is_some_and(is_live)
+            })
+        }
+    }
+
     /// Suspends the calling thread until the other threads have finished or were torn down. Threads
     /// that borrow from the stack of the calling thread have to be waited for like this: after the
     /// execution is over, a join returns at once.
@@ -884,7 +900,7 @@ impl Execution {
     }
 
     /// The running thread has performed an operation, and states are compared.
-    fn go_on(&mut self) {
+    fn note_performed(&mut self) {
         let outcome = u64::from(self.running.outcome);
         let touches = &self.performed_mut().touches;
         // What an update reads does not influence the program.
