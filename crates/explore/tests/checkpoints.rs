@@ -137,9 +137,10 @@ fn assert_same_found(
             faults,
             violations,
             borderline,
+            pruned,
             ..
         } = *report;
-        [executions, faults, violations, borderline]
+        [executions, faults, violations, borderline, pruned]
     };
     assert_eq!(counts(one), counts(whole), "{program}");
     assert_eq!(one.distinct_violations, whole.distinct_violations);
@@ -154,7 +155,7 @@ fn assert_same_found(
     assert!(whole.findings.iter().all(|f| is_in(one, f)), "{program}");
 }
 
-fn shapes() -> [Shape; 7] {
+fn shapes() -> [Shape; 9] {
     [
         Shape::atomics(),
         Shape::locks(),
@@ -163,6 +164,8 @@ fn shapes() -> [Shape; 7] {
         Shape::everything().with_assertions(),
         Shape::memory().with_assertions(),
         Shape::spinning(),
+        Shape::blocking().with_assumptions(),
+        Shape::spinning().with_assumptions(),
     ]
 }
 

@@ -191,6 +191,8 @@ pub(crate) use real;
 pub(crate) type Start = extern "C" fn(*mut c_void) -> *mut c_void;
 /// `main`.
 pub(crate) type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
+/// The function of a one-time initialization.
+pub(crate) type Routine = unsafe extern "C-unwind" fn();
 type Hook = Option<unsafe extern "C" fn()>;
 
 real! {
@@ -215,8 +217,20 @@ real! {
         attributes: *const libc::pthread_attr_t,
         detached: *mut c_int,
     ) -> c_int;
+    fn pthread_once(once: usize, routine: Routine) -> c_int;
+    fn pthread_mutex_lock(mutex: usize) -> c_int;
+    fn pthread_mutex_unlock(mutex: usize) -> c_int;
     fn sched_yield() -> c_int;
     fn write(descriptor: c_int, bytes: *const c_void, length: usize) -> isize;
+    fn close(descriptor: c_int) -> c_int;
+    fn fclose(stream: *mut libc::FILE) -> c_int;
+    fn freopen(
+        path: *const c_char,
+        mode: *const c_char,
+        stream: *mut libc::FILE,
+    ) -> *mut libc::FILE;
+    fn dup2(from: c_int, to: c_int) -> c_int;
+    fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int;
     fn malloc_usable_size(block: *mut c_void) -> usize;
     fn __cxa_atexit(
         handler: unsafe extern "C" fn(*mut c_void),

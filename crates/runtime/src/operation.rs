@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use fencepost_explore::{Effect, Intent, Round, TouchKind};
-use fencepost_memory::{Address, ThreadId};
+use fencepost_memory::{Access, Address, Operation, ThreadId};
 
 use super::boundary::{Frame, clear_below, cross};
 use super::coroutine::{Yield, reserve_stack};
@@ -186,6 +186,37 @@ impl Current {
     #[inline]
     pub fn set_state(self, object: Address, state: u64) {
         self.with(|execution| execution.set_state(object, state));
+    }
+
+    /// What the program has stored in the store that the thread has [begun](super::Operand::begin_store), in the same step.
+    pub fn finish_store(self, object: Address, state: u64) {
+        self.with(|execution| {
+            if !execution.takes_steps() {
+                return;
+            }
+            let performed = execution.performed_mut();
+            let mut touches = performed.touches.iter_mut().rev();
+            let touch =
+                touches.find(|touch| touch.object == object && touch.kind == TouchKind::Write);
+            let before = touch.map(|touch| {
+                touch.after = state;
+                touch.before
+            });
+            let is_store = |access: &&mut Access| {
+                matches!(access.operation, Operation::Store(address) if address == object)
+            };
+            // There is none if the step is replayed.
+            if let Some(access) = performed.accesses.iter_mut().rev().find(is_store) {
+                access.value = Some(state);
+            }
+            execution.set_state(object, state);
+            if before.is_some_and(|before| before != state) {
+                let thread = execution.running.thread;
+                let slot = &mut execution.threads.slots[thread.index()];
+                slot.visits.forget();
+                slot.waits.note_change();
+            }
+        });
     }
 
     /// Performs a visible operation: declares it, suspends the thread until the explorer chooses

@@ -47,12 +47,12 @@ fn options_are_variables() {
             "STORE_BUFFERS=on SPIN_BOUND=9 STACK_SIZE=65536",
         ),
         (
-            "--continue-after-failure -j 2",
-            "CONTINUE_AFTER_FAILURE=on WORKERS=2",
+            "--continue-after-failure -j 2 -q",
+            "CONTINUE_AFTER_FAILURE=on WORKERS=2 PROGRESS=off",
         ),
         (
-            "--workers all --max-executions 5",
-            "WORKERS=all MAX_EXECUTIONS=5",
+            "--workers all --max-executions 5 -q",
+            "WORKERS=all MAX_EXECUTIONS=5 PROGRESS=off",
         ),
         (
             "--max-steps 7 --max-time 1.5m -q",

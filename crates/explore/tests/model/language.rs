@@ -146,6 +146,8 @@ pub enum Instruction {
     Receive(Address),
     /// The thread is in a loop that waits.
     Hint,
+    /// The program assumes that no execution gets here.
+    Stop,
     Join(usize),
     /// Invisible from here on.
     Spawn(usize),
@@ -542,6 +544,7 @@ impl fmt::Display for Instruction {
             Instruction::Send(channel) => write!(f, "send {channel}"),
             Instruction::Receive(channel) => write!(f, "receive {channel}"),
             Instruction::Hint => f.write_str("hint"),
+            Instruction::Stop => f.write_str("stop"),
             Instruction::Join(thread) => write!(f, "join T{thread}"),
             Instruction::Spawn(thread) => write!(f, "spawn T{thread}"),
             Instruction::Set { into, value } => write!(f, "{into} = {value}"),

@@ -229,6 +229,7 @@ impl ModelProgram {
                 self.synchronize(thread, channel, after, performed);
             }
             Instruction::Hint => {}
+            Instruction::Stop => unreachable!("nobody continues after it"),
             Instruction::Join(other) => {
                 self.tell(thread, Operation::Fence, None, performed);
                 let end = self.model.end(other);
@@ -471,6 +472,7 @@ impl ModelProgram {
             },
             Instruction::Receive(channel) => waiting_write(channel, Condition::Differs(0)),
             Instruction::Hint => Intent::SpinHint,
+            Instruction::Stop => Intent::Stopped,
             Instruction::Join(other) => Intent::Join(ThreadId(other as u32)),
             Instruction::Spawn(_)
             | Instruction::Set { .. }

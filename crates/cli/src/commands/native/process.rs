@@ -120,6 +120,7 @@ pub fn run(supervised: &Supervised<'_>, result: &ResultFile) -> Result<u8, Failu
             .map_err(|error| cannot_start(supervised, &error))?;
         command.stdout(file);
     }
+    note_workers(supervised);
     interrupt::check()?;
     let status = without_randomisation(supervised.is_quiet, || {
         let mut child = command
@@ -133,6 +134,19 @@ pub fn run(supervised: &Supervised<'_>, result: &ResultFile) -> Result<u8, Failu
         })
     })?;
     exit_code(status, supervised.name)
+}
+
+/// Says that there is one worker, if there should be more.
+fn note_workers(supervised: &Supervised<'_>) {
+    let mut variables = supervised.variables.iter();
+    let workers = variables.find(|(name, _)| name == "FENCEPOST_WORKERS");
+    match workers {
+        Some((_, workers)) if workers != "1" && !supervised.is_quiet => eprintln!(
+            "note: one worker checks a C or C++ program, since there is one copy of its memory; asked for: {}",
+            workers.display()
+        ),
+        _ => {}
+    }
 }
 
 /// Processes that are started meanwhile have the same addresses every time, so that executions that depend on addresses can be
