@@ -416,8 +416,8 @@ impl StateMutation {
     /// How much of the stack is taken for the lowest frame, in bytes.
     const LOWEST: usize = 256;
 
-    /// How much of the frame above the operands may have copies of them, in bytes.
-    const SPILLED: usize = 128;
+    /// How much above the operands may have copies of them, in bytes: the frame, and the registers that it saves.
+    const SPILLED: usize = 256;
 
     /// What is compared of a state.
     #[cold]
