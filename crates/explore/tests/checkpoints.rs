@@ -535,7 +535,7 @@ fn impossible_values_are_refused() {
     fn path(contents: &mut Contents) -> &mut saved::Path {
         contents.tree_mut().path.as_mut().unwrap()
     }
-    for count in 0..7 {
+    for count in 0..8 {
         let reason = refusal(&|c| c.totals.counts[count] = 1 << 50);
         assert_eq!(reason, "a count is too large");
     }
@@ -770,8 +770,8 @@ fn each_refusal_says_why() {
     );
     let contents = Contents::of(bytes);
     assert_eq!(
-        refusal(&seal(Kind::Exploration, 6, &contents)),
-        "written by another version of Fencepost (format 6; this version reads format 5)"
+        refusal(&seal(Kind::Exploration, 7, &contents)),
+        "written by another version of Fencepost (format 7; this version reads format 6)"
     );
     assert_eq!(
         refusal(&seal(Kind::Check, saved::FORMAT_VERSION, &contents)),

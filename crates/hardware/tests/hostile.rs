@@ -79,3 +79,32 @@ fn a_run_is_stopped_on_demand() {
     assert!(record.executions > 0 && record.runs == 2);
     assert!(record.parameters().is_some());
 }
+
+#[test]
+fn a_test_that_does_not_end_is_stopped_on_demand_too() {
+    let Some(processor) = processor() else { return };
+    // Every thread loops and there are more of them than processors: the watcher would wait longest.
+    let threads = processor.cores() + 1;
+    let row = |cell: &str| format!(" {} ;\n", vec![cell; threads].join(" | "));
+    let heads: Vec<String> = (0..threads).map(|thread| format!("P{thread}")).collect();
+    let test = read(&format!(
+        "X86 T\n{{ }}\n {} ;\n{}{}",
+        heads.join(" | "),
+        row("L: MOV EAX,[x]"),
+        row("JMP L")
+    ));
+    let mut record = Record::default();
+    let request = Request {
+        stop: &|| true,
+        ..Request::new(Duration::from_secs(3600))
+    };
+    let begin = std::time::Instant::now();
+    let ending = processor.run(&test, &mut record, &request);
+    assert_eq!(ending, Ok(Ending::Stopped));
+    // Without a stop it takes at least five.
+    assert!(
+        begin.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        begin.elapsed()
+    );
+}

@@ -217,8 +217,13 @@ fn comparison_text(test: &Test, comparison: &ModelComparison) -> String {
         states = format!("at least {states}");
     }
     let _ = match not_seen.len() {
-        0 if *allowed == 0 && comparison.is_complete => {
-            writeln!(text, "Allowed by {model}: no final state")
+        0 if *allowed == 0 => {
+            let found = if comparison.is_complete {
+                ""
+            } else {
+                " was found"
+            };
+            writeln!(text, "Allowed by {model}: no final state{found}")
         }
         0 => writeln!(text, "Allowed by {model}: {states}, all seen"),
         missing => writeln!(
@@ -483,6 +488,22 @@ mod tests {
         assert!(!run.is_contradiction());
         assert!(block(&run, false).contains("whose search is incomplete"));
         assert!(block(&run, false).contains("\nAllowed by tso: at least 4 states, all seen\n"));
+    }
+
+    #[test]
+    fn a_model_without_final_states_has_not_shown_all() {
+        let mut model = comparison(&[], &[]);
+        model.allowed = 0;
+        let test = test("");
+        assert_eq!(
+            comparison_text(&test, &model),
+            "Allowed by tso: no final state\n"
+        );
+        model.is_complete = false;
+        assert_eq!(
+            comparison_text(&test, &model),
+            "Allowed by tso: no final state was found\n"
+        );
     }
 
     #[test]

@@ -65,6 +65,9 @@ impl Patience {
     }
 }
 
+/// How long the process has to end its batch when the caller stops it. What it has counted stays.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// The longest that a look at the process counts as waiting: who was stopped himself, or slept with the
 /// machine, has not waited.
 const LONGEST_LOOK: Duration = Duration::from_millis(200);
@@ -151,6 +154,7 @@ impl Processor {
             batch: child::batch_cell(Batch::new(test, seed)),
         };
         let cpus = self.shuffled(seed);
+        let started = crew.started;
         let _children = WaitableChildren::new();
         let process = Process::start(crew, &cpus, seed)
             .map_err(|error| Refusal::Process(error.to_string()))?;
@@ -165,7 +169,7 @@ impl Processor {
         );
         record.is_confined |= record.runs == 0;
         record.runs += 1;
-        let is_collected = shared.collect(record);
+        let is_collected = shared.collect(record, started.elapsed());
         Ok(match ending {
             ending if is_collected || !ending.is_usual() => ending,
             _ => Ending::Failed {
@@ -353,11 +357,11 @@ fn watch(
     let control = shared.control();
     let mut batches = 0;
     let (mut used, mut waited) = (process.processor_time(), Duration::ZERO);
-    let mut is_stopped = false;
+    let mut stopped: Option<Instant> = None;
     loop {
         let look = Instant::now();
         if let Some(status) = process.wait(Duration::from_millis(20)) {
-            return ending(status, shared, program, code, is_stopped);
+            return ending(status, shared, program, code, stopped.is_some());
         }
         waited += look.elapsed().min(LONGEST_LOOK);
         let now = control.batches.load(Ordering::Relaxed);
@@ -365,9 +369,16 @@ fn watch(
             batches = now;
             (used, waited) = (process.processor_time(), Duration::ZERO);
         }
-        if !is_stopped && (request.stop)() {
-            is_stopped = true;
-            control.stop.store(1, Ordering::Relaxed);
+        match stopped {
+            None if (request.stop)() => {
+                stopped = Some(Instant::now());
+                control.stop.store(1, Ordering::Relaxed);
+            }
+            Some(since) if since.elapsed() > GRACE => {
+                process.kill();
+                return Ending::Stopped;
+            }
+            _ => {}
         }
         let used_since = match (used, process.processor_time()) {
             (Some(before), Some(now)) => now.saturating_sub(before),
@@ -424,6 +435,37 @@ mod tests {
         assert!(patience.is_over(seconds(0.0), seconds(20.1)));
         // Two threads use two seconds in one.
         assert!(!patience.is_over(seconds(1.8), seconds(0.9)));
+    }
+
+    #[test]
+    fn a_process_that_has_overwritten_how_it_ended_has_an_ending() {
+        let source = b"X86 T\n{ }\n P0 | P1 ;\n MOV [x],$1 | MOV EAX,[x] ;\n";
+        let test = fencepost_litmus::parse(source, &Default::default()).expect("a test");
+        let program = Program::new(&test).expect("a program");
+        let mut random = Random::new(9);
+        for _ in 0..1000 {
+            let shared = Shared::new(&test, 2, Default::default()).expect("memory");
+            let control = shared.control();
+            let mut any = || random.next_u64() >> random.below(64);
+            control.failure.store(any() as u32, Ordering::Relaxed);
+            control.fault_signal.store(any() as i32, Ordering::Relaxed);
+            control
+                .fault_has_address
+                .store(any() as u32 & 1, Ordering::Relaxed);
+            control.fault_address.store(any(), Ordering::Relaxed);
+            control.fault_at.store(any(), Ordering::Relaxed);
+            for status in [child::FAULT, child::FAILURE, child::DONE, 99] {
+                let code = any();
+                let ending = ending(status << 8, &shared, &program, code, false);
+                if let Ending::Fault {
+                    instruction: Some((thread, instruction)),
+                    ..
+                } = ending
+                {
+                    assert!(instruction < test.threads[thread].instructions.len());
+                }
+            }
+        }
     }
 
     #[test]

@@ -5,10 +5,12 @@ use std::io;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering, fence};
 use std::time::Duration;
 
-use fencepost_litmus::test::{Quantifier, Test};
+use fencepost_litmus::code::Register;
+use fencepost_litmus::test::{Observable, Quantifier, Test};
 
 use super::barrier::Barrier;
 use super::memory::Mapping;
+use crate::geometry::MOST_SLOTS;
 use crate::parameters::Tuner;
 use crate::record::{Record, Seen};
 
@@ -18,8 +20,8 @@ const MOST_BYTES: usize = 64 << 20;
 
 /// More than a processor counts in weeks; the sum over all entries fits.
 const MOST_COUNTED: u64 = 1 << 44;
-/// Some years.
-const MOST_NANOSECONDS: u64 = 1 << 58;
+/// How far the tallies can be behind the entries: a worker may end before it has added up a batch.
+const MOST_BEHIND: u64 = 2 * MOST_SLOTS;
 
 /// The words of a counted state before its contents: how often, when first in nanoseconds, whether
 /// it is what the test asks for.
@@ -82,6 +84,8 @@ pub(super) struct Shared {
     /// States that a worker can count: a power of two.
     states: usize,
     contents: usize,
+    /// By observable, the bits that its content can have.
+    masks: Vec<u64>,
     /// Where the stacks for signals are.
     stacks: usize,
 }
@@ -106,6 +110,7 @@ impl Shared {
             workers,
             states,
             contents,
+            masks: test.observables().map(|it| mask(it, test)).collect(),
             stacks,
         };
         // SAFETY: the mapping is new, so nobody else has the tuner.
@@ -169,12 +174,12 @@ impl Shared {
     }
 
     /// Adds everything to the record, and says whether that could be done. The process of the test
-    /// must have ended. It has run any code, so what it leaves is not trusted: if it cannot be what
-    /// the harness has written, nothing is added.
-    pub fn collect(&self, record: &mut Record) -> bool {
+    /// must have ended, after less than this time. It has run any code, so what it leaves is not
+    /// trusted: if it cannot be what the harness has written, nothing is added.
+    pub fn collect(&self, record: &mut Record, longest: Duration) -> bool {
         // SAFETY: no process writes it any more, and any bytes are a value of it.
         let tuner = unsafe { *self.control().tuner.get() };
-        if !tuner.is_sound() || !self.is_plausible() {
+        if !tuner.is_sound() || !self.is_plausible(longest) {
             return false;
         }
         let before = record.time;
@@ -202,24 +207,73 @@ impl Shared {
 
     /// The states of a worker, when no process writes them any more.
     fn entries(&self, worker: usize) -> impl Iterator<Item = &[u64]> {
-        (0..self.states).map(move |number| {
-            let entry = self.entry(worker, number);
-            // SAFETY: see the caller; the entry has so many words.
-            unsafe { std::slice::from_raw_parts(entry, self.entry_words()) }
+        (0..self.states).map(move |number| self.words(worker, number))
+    }
+
+    fn words(&self, worker: usize, number: usize) -> &[u64] {
+        let entry = self.entry(worker, number);
+        // SAFETY: see the callers; the entry has so many words.
+        unsafe { std::slice::from_raw_parts(entry, self.entry_words()) }
+    }
+
+    /// Whether everything is as the workers leave it.
+    fn is_plausible(&self, longest: Duration) -> bool {
+        let longest = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);
+        self.control().nanoseconds.load(Ordering::Relaxed) <= longest
+            && (0..self.workers).all(|worker| {
+                let tally = self.tally(worker);
+                let [executions, skipped, not_kept] =
+                    [&tally.executions, &tally.skipped, &tally.not_kept]
+                        .map(|count| count.load(Ordering::Relaxed));
+                let is_few = |count: u64| count < MOST_COUNTED;
+                if ![executions, skipped, not_kept].into_iter().all(is_few)
+                    || !self.table_is_plausible(worker, longest)
+                {
+                    return false;
+                }
+                let counted: u64 = self.entries(worker).map(|words| words[COUNT]).sum();
+                executions.abs_diff(counted + not_kept) <= MOST_BEHIND
+            })
+    }
+
+    /// Whether each state is one that can be observed, and where it is searched.
+    fn table_is_plausible(&self, worker: usize, longest: u64) -> bool {
+        self.entries(worker).enumerate().all(|(number, words)| {
+            let contents = &words[CONTENTS..];
+            words[COUNT] == 0
+                || words[COUNT] < MOST_COUNTED
+                    && words[FIRST] <= longest
+                    && words[WANTED] <= IS_WANTED | PASSES
+                    && contents
+                        .iter()
+                        .zip(&self.masks)
+                        .all(|(content, mask)| content & !mask == 0)
+                    && self.place(worker, contents) == Some(number)
         })
     }
 
-    /// Whether all numbers are ones that can be counted.
-    fn is_plausible(&self) -> bool {
-        let nanoseconds = self.control().nanoseconds.load(Ordering::Relaxed);
-        nanoseconds < MOST_NANOSECONDS
-            && (0..self.workers).all(|worker| {
-                let tally = self.tally(worker);
-                let counts = [&tally.executions, &tally.skipped, &tally.not_kept];
-                let is_few = |count: &&AtomicU64| count.load(Ordering::Relaxed) < MOST_COUNTED;
-                let mut entries = self.entries(worker);
-                counts.iter().all(is_few) && entries.all(|words| words[COUNT] < MOST_COUNTED)
-            })
+    /// Where a worker has counted a state.
+    fn place(&self, worker: usize, contents: &[u64]) -> Option<usize> {
+        let first = hash(contents) as usize;
+        (0..self.states)
+            .map(|step| first.wrapping_add(step) & (self.states - 1))
+            .map(|number| (number, self.words(worker, number)))
+            .take_while(|(_, words)| words[COUNT] != 0)
+            .find(|(_, words)| words[CONTENTS..] == *contents)
+            .map(|(number, _)| number)
+    }
+}
+
+/// The bits that the content of an observable can have.
+fn mask(observable: &Observable, test: &Test) -> u64 {
+    match observable {
+        // The flags of the model are bits of their own.
+        Observable::Register {
+            register: Register::FLAGS,
+            ..
+        } => u64::MAX,
+        Observable::Register { width, .. } => width.mask(),
+        Observable::Cell { cell, .. } => test.cells[cell.index()].width.mask(),
     }
 }
 
@@ -304,51 +358,128 @@ fn hash(contents: &[u64]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parameters::FixedParameters;
     use fencepost_litmus::{Limits, parse};
+    use fencepost_memory::Random;
+
+    const LONGEST: Duration = Duration::from_secs(2);
+
+    fn store() -> Test {
+        let source = b"X86 T\n{ }\n P0 ;\n MOV [x],$1 ;\nexists (x=1)";
+        parse(source, &Limits::default()).expect("a test")
+    }
+
+    /// What two workers leave that have counted some states.
+    fn counted(test: &Test) -> Shared {
+        let shared = Shared::new(test, 2, Tuner::default()).expect("memory");
+        let mut table = shared.table(1);
+        for value in (0..300).chain(100..200) {
+            table.count(&[value], test, || 5);
+        }
+        shared.tally(1).executions.store(400, Ordering::Relaxed);
+        shared
+    }
 
     #[test]
     fn what_a_test_has_written_over_is_not_added() {
-        let source = b"X86 T\n{ }\n P0 ;\n MOV [x],$1 ;\nexists (x=1)";
-        let test = parse(source, &Limits::default()).expect("a test");
-        let shared = || {
-            let shared = Shared::new(&test, 2, Tuner::default()).expect("memory");
-            shared.table(1).count(&[1], &test, || 5);
-            shared.tally(1).executions.store(1, Ordering::Relaxed);
-            shared
-        };
+        let test = store();
         let mut record = Record::default();
-        assert!(shared().collect(&mut record));
-        assert_eq!((record.executions, record.observations()), (1, 1));
-        let damages: [fn(&Shared); 5] = [
-            |shared| {
-                shared
-                    .tally(0)
-                    .executions
-                    .store(u64::MAX, Ordering::Relaxed)
+        assert!(counted(&test).collect(&mut record, LONGEST));
+        assert_eq!((record.executions, record.observations()), (400, 400));
+        assert_eq!(record.states.len(), 300);
+        // A worker that was killed has counted more than it has added up.
+        let shared = counted(&test);
+        shared.tally(1).executions.store(0, Ordering::Relaxed);
+        assert!(shared.collect(&mut Record::default(), LONGEST));
+        // SAFETY: nobody else has the memory, and every number is a value of it.
+        let write = |shared: &Shared, value, word, number| unsafe {
+            let place = shared.place(1, &[value]).expect("a state");
+            *shared.entry(1, place).add(word) = number;
+        };
+        let damages: [&dyn Fn(&Shared); 11] = [
+            &|shared| {
+                let executions = &shared.tally(0).executions;
+                executions.store(u64::MAX, Ordering::Relaxed);
             },
-            |shared| shared.tally(1).not_kept.store(1 << 60, Ordering::Relaxed),
-            |shared| {
+            &|shared| shared.tally(1).executions.store(1 << 20, Ordering::Relaxed),
+            &|shared| shared.tally(1).not_kept.store(1 << 60, Ordering::Relaxed),
+            &|shared| {
                 let nanoseconds = &shared.control().nanoseconds;
-                nanoseconds.store(u64::MAX, Ordering::Relaxed);
+                nanoseconds.store(2_000_000_001, Ordering::Relaxed);
             },
-            // SAFETY: nobody else has the memory.
-            |shared| unsafe { *shared.entry(1, 0).add(COUNT) = u64::MAX },
-            // SAFETY: as above; every byte is a value.
-            |shared| unsafe {
-                shared
-                    .control()
-                    .tuner
-                    .get()
-                    .cast::<u8>()
-                    .write_bytes(0xff, 8)
+            // SAFETY: as above.
+            &|shared| unsafe { *shared.entry(1, 0).add(COUNT) = u64::MAX },
+            &|shared| write(shared, 7, COUNT, 1 << 30),
+            &|shared| write(shared, 7, FIRST, u64::MAX),
+            &|shared| write(shared, 7, WANTED, 4),
+            // A state that cannot be, and one that is elsewhere if it was counted.
+            &|shared| write(shared, 7, CONTENTS, 1 << 32),
+            &|shared| write(shared, 7, CONTENTS, 8),
+            // SAFETY: as above.
+            &|shared| unsafe {
+                let tuner = shared.control().tuner.get();
+                tuner.cast::<u8>().write_bytes(0xff, 8);
             },
         ];
-        for damage in damages {
-            let shared = shared();
+        for (number, damage) in damages.into_iter().enumerate() {
+            let shared = counted(&test);
             damage(&shared);
             let mut record = Record::default();
-            assert!(!shared.collect(&mut record));
+            assert!(!shared.collect(&mut record, LONGEST), "{number}");
             assert_eq!((record.executions, record.observations()), (0, 0));
         }
+    }
+
+    #[test]
+    fn any_bytes_can_be_collected() {
+        let test = store();
+        let mut random = Random::new(11);
+        let (mut kept, mut refused) = (0, 0);
+        for round in 0..600 {
+            let shared = counted(&test);
+            let words = shared.mapping.len() / 8;
+            // A part of the control block, of the tables, or of everything.
+            let (from, to) = match round % 3 {
+                0 => (0, size_of::<Control>() / 8),
+                1 => (512, 512 + (size_of::<Tally>() * 2) / 8 + 4 * shared.states),
+                _ => (0, words),
+            };
+            for _ in 0..=random.below(4) {
+                let from = from + random.below((to - from) as u64) as usize;
+                let many = (1 + random.below(64) as usize).min(words - from);
+                for word in from..from + many {
+                    let value = match random.below(5) {
+                        0 => 0,
+                        1 => u64::MAX,
+                        2 => 1 << random.below(64),
+                        3 => random.below(5000),
+                        _ => random.next_u64(),
+                    };
+                    // SAFETY: nobody else has the memory; every number is a value of it.
+                    unsafe { *shared.mapping.start().cast::<u64>().add(word) = value };
+                }
+            }
+            let mut record = Record::default();
+            if !shared.collect(&mut record, LONGEST) {
+                refused += 1;
+                assert!(record.states.is_empty() && record.tuner.is_none());
+                continue;
+            }
+            kept += 1;
+            assert!(record.time <= LONGEST && record.states.len() <= 300);
+            assert!(record.states.values().all(|seen| seen.first <= LONGEST));
+            let counted = record.observations() + record.not_kept;
+            assert!(counted.abs_diff(record.executions) <= 2 * MOST_BEHIND);
+            // The next run continues with it.
+            let mut tuner = record.tuner.expect("a search");
+            let geometry = crate::geometry::tests::store_buffering();
+            for _ in 0..20 {
+                let fixed = FixedParameters::default();
+                let chosen = tuner.choose(&mut random, &geometry, 2, &fixed);
+                assert!(chosen.slots > 0 && chosen.layout(&geometry) < geometry.layouts.len());
+                tuner.reward(1.0);
+            }
+        }
+        assert!(kept > 20 && refused > 20, "{kept} {refused}");
     }
 }
