@@ -32,6 +32,7 @@ mod machine;
 #[path = "../../../fencepost/tests/conformance/program.rs"]
 mod program;
 #[path = "../../../fencepost/tests/support/mod.rs"]
+#[allow(clippy::collapsible_if)] // The library is older than chains of `let`.
 mod support;
 mod text;
 
@@ -262,10 +263,8 @@ fn replay_all(
     settings: &[(&str, &str)],
     checked: &Checked,
 ) -> Result<(), String> {
-    let findings = checked.findings.iter();
-    findings
-        .map(|finding| replay(built, number, settings, finding))
-        .collect()
+    let mut findings = checked.findings.iter();
+    findings.try_for_each(|finding| replay(built, number, settings, finding))
 }
 
 const UNMONITORED: [(&str, &str); 4] = [
