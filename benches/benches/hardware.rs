@@ -6,11 +6,12 @@
 //! what x86-TSO allows.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use fencepost_benches::litmus::tests_below;
 use fencepost_hardware::{Goal, Processor, Record, Request};
 use fencepost_litmus::answer::{Options, answer};
 use fencepost_litmus::test::Test;
@@ -189,8 +190,7 @@ fn main() {
 
 /// Runs every test below a directory for its share of a minute.
 fn run_all(processor: &Processor, directory: &Path) {
-    let mut files = Vec::new();
-    collect(directory, &mut files);
+    let files = tests_below(directory);
     let options = Options {
         limits: machine::Limits::default(),
         cross_check: false,
@@ -237,18 +237,4 @@ fn run_all(processor: &Processor, directory: &Path) {
         files.len(),
         begin.elapsed().as_secs_f64(),
     );
-}
-
-fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            collect(&path, files);
-        } else if path
-            .extension()
-            .is_some_and(|extension| extension == "litmus")
-        {
-            files.push(path);
-        }
-    }
 }

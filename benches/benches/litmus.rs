@@ -5,11 +5,11 @@
 //! this kind (2 cores under KVM); `>` means that it was stopped then. With a directory, all tests below it are answered
 //! too, under three models. Times are processor times.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use fencepost_benches::litmus as family;
+use fencepost_benches::litmus::{self as family, tests_below};
 use fencepost_litmus::answer::{Options, answer};
 use fencepost_litmus::{Limits, machine, parse};
 use fencepost_memory::MemoryModel;
@@ -145,8 +145,7 @@ fn main() {
 }
 
 fn all_below(directory: &Path) {
-    let mut files = Vec::new();
-    collect(directory, &mut files);
+    let files = tests_below(directory);
     let options = Options {
         limits: machine::Limits::default(),
         cross_check: false,
@@ -169,18 +168,4 @@ fn all_below(directory: &Path) {
         "\n{} tests under SC, TSO and PSO: {states} final states, {seconds:.2} s",
         files.len()
     );
-}
-
-fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            collect(&path, files);
-        } else if path
-            .extension()
-            .is_some_and(|extension| extension == "litmus")
-        {
-            files.push(path);
-        }
-    }
 }

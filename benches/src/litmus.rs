@@ -1,6 +1,24 @@
-//! Families of litmus tests of growing size, on which the tools are compared.
+//! Families of litmus tests of growing size, on which the tools are compared, and the tests in a folder.
 
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// The files of all litmus tests in a folder and the folders in it.
+pub fn tests_below(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files.extend(tests_below(&path));
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "litmus")
+        {
+            files.push(path);
+        }
+    }
+    files
+}
 
 /// A builder of threads and conditions.
 struct Builder {

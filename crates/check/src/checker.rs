@@ -90,6 +90,8 @@ pub struct Checker {
     pub(super) invocation: Option<Invocation>,
     /// The command that runs the check of a program in another language.
     pub(super) command: Option<String>,
+    /// Whether plain accesses of a program in C are operations.
+    pub(super) allows_races: bool,
     /// The language of the program.
     pub(super) language: ProgramLanguage,
 }
@@ -127,6 +129,7 @@ impl Checker {
             checkpoint_every: Duration::from_secs(60),
             invocation: None,
             command: None,
+            allows_races: false,
             language: ProgramLanguage::Rust,
         }
     }
@@ -494,6 +497,8 @@ pub struct ForeignProgram {
     pub program: Checked,
     /// Where that begins.
     pub location: LocationRef,
+    /// Whether its plain accesses are operations, as a compiler would have translated them one by one.
+    pub allows_races: bool,
     /// The command that runs the check. `--replay SCHEDULE` is added in place of `{replay}`, or else at the end.
     pub command: String,
 }
@@ -520,6 +525,7 @@ impl ForeignProgram {
         checker.setup.abandons_threads = true;
         checker.setup.tracks_memory = true;
         checker.language = ProgramLanguage::C;
+        checker.allows_races = self.allows_races;
         checker.command = Some(self.command);
         checker.setup.keeps_first_values |= checker.replayed.is_some();
         let identity = Identity {

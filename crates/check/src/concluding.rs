@@ -190,6 +190,9 @@ impl Session {
         if !checker.setup.spurious_wakeups {
             all.push(Assumption::NoSpuriousWakeups);
         }
+        if checker.allows_races {
+            all.push(Assumption::PlainAccessesKept);
+        }
         if let Some((low, high)) = self.registry.open_values() {
             all.push(Assumption::OpenValues { low, high });
         }

@@ -195,8 +195,8 @@ mod tests {
             .insert_fence("lock.rs:40", FenceStrength::Release);
         assert_eq!(checker.inserted_fences, by_method.inserted_fences);
         for wrong in ["", "lock.rs", "lock.rs:4,", "lock.rs:4=acquire"] {
-            let complaint = with("FENCEPOST_INSERT_FENCE", wrong).unwrap_err();
-            assert!(complaint.contains("`src/lock.rs:31`"), "{complaint}");
+            let message = with("FENCEPOST_INSERT_FENCE", wrong).unwrap_err();
+            assert!(message.contains("`src/lock.rs:31`"), "{message}");
         }
     }
 
@@ -206,15 +206,15 @@ mod tests {
             "TARGET", "STRATEGY", "SEED", "MAX_TIME", "WORKERS", "MONITOR", "REPLAY",
         ] {
             let variable = format!("FENCEPOST_{name}");
-            let complaint = with(&variable, "zero").unwrap_err();
-            assert!(complaint.contains(&variable), "{complaint}");
-            assert!(complaint.contains("`zero`"), "{complaint}");
+            let message = with(&variable, "zero").unwrap_err();
+            assert!(message.contains(&variable), "{message}");
+            assert!(message.contains("`zero`"), "{message}");
         }
         assert!(with("FENCEPOST_WORKERS", "0").is_err());
         assert!(with("FENCEPOST_MAX_TIME", "-1s").is_err());
-        let complaint = with("FENCEPOST_REPLAY", "0.1x1000000000").unwrap_err();
+        let message = with("FENCEPOST_REPLAY", "0.1x1000000000").unwrap_err();
         let count = "found `0.1x1000000000`: the count in `1x1000000000` is too large";
-        assert!(complaint.contains(count), "{complaint}");
+        assert!(message.contains(count), "{message}");
     }
 
     #[test]
@@ -238,10 +238,10 @@ mod tests {
             ),
         ] {
             let variable = format!("FENCEPOST_{name}");
-            let complaint = with(&variable, value).unwrap_err();
+            let message = with(&variable, value).unwrap_err();
             let said = format!("{variable}: expected a whole number");
-            assert!(complaint.contains(&said), "{complaint}");
-            assert!(complaint.contains(range), "{complaint}");
+            assert!(message.contains(&said), "{message}");
+            assert!(message.contains(range), "{message}");
         }
     }
 
@@ -262,20 +262,20 @@ mod tests {
 
     #[test]
     fn a_variable_that_is_not_known_is_named_with_the_nearest() {
-        let complaint = with("FENCEPOST_WORKER", "2").unwrap_err();
+        let message = with("FENCEPOST_WORKER", "2").unwrap_err();
         assert_eq!(
-            complaint,
+            message,
             "unknown environment variable FENCEPOST_WORKER; did you mean FENCEPOST_WORKERS?\n\
              help: rename it or unset it"
         );
-        let complaint = with("FENCEPOST_MAXTIME", "2s").unwrap_err();
-        assert!(complaint.contains("FENCEPOST_MAX_TIME?"), "{complaint}");
+        let message = with("FENCEPOST_MAXTIME", "2s").unwrap_err();
+        assert!(message.contains("FENCEPOST_MAX_TIME?"), "{message}");
         for strange in ["FENCEPOST_COFFEE_MACHINE", "FENCEPOST_", "FENCEPOST_X"] {
-            let complaint = with(strange, "on").unwrap_err();
+            let message = with(strange, "on").unwrap_err();
             let beginning = format!(
                 "unknown environment variable {strange}\nhelp: unset it, or use one of FENCEPOST_TARGET, "
             );
-            assert!(complaint.starts_with(&beginning), "{complaint}");
+            assert!(message.starts_with(&beginning), "{message}");
         }
         for fine in [
             "FENCEPOST_BLESS",

@@ -174,6 +174,15 @@ fn refuse_contradictions(checker: &Checker) {
     {
         panic!("{}", refusal.in_language(checker.language));
     }
+    let buffered = match (checker.confirm, checker.setup.store_buffers) {
+        (true, _) => Some("confirm"),
+        (false, Some(_)) => Some("store_buffers"),
+        (false, None) => None,
+    };
+    if let Some(setting) = buffered.filter(|_| checker.allows_races) {
+        let refusal = Refusal::RacesInBuffers { setting };
+        panic!("{}", refusal.in_language(checker.language));
+    }
     let setting = match (checker.confirm, checker.infer_fences) {
         (true, _) => "confirm",
         (false, true) => "infer_fences",

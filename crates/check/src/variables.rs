@@ -380,7 +380,7 @@ mod tests {
             Values::Time => format!("{values}; seconds without a unit"),
             Values::Path => "a file or a folder".to_owned(),
             Values::FencePositions => {
-                "places such as `src/lock.rs:31:9`, with commas between them, each perhaps with `=release`".to_owned()
+                "places such as `src/lock.rs:31:9`, separated by commas, each optionally with `=release`".to_owned()
             }
             Values::Schedule => "a schedule such as `0x5.1.0`".to_owned(),
             _ => values.to_string(),

@@ -24,6 +24,33 @@ fn bss_is_reproduced() {
     }
 }
 
+/// The programs in C have violations where those in Rust have them.
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn bss_is_reproduced_in_c() {
+    if Command::new("cc").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no C compiler");
+        return;
+    }
+    let rows = rows(&["bss", "--c", "--json", "--executions", "4000"]);
+    assert_eq!(rows.len(), 14);
+    for both in rows.chunks(2) {
+        let [rust, c] = both else {
+            panic!("{both:?}");
+        };
+        assert_eq!(
+            (&rust["language"], &c["language"]),
+            (&"rust".into(), &"c".into())
+        );
+        assert_eq!(rust["program"], c["program"]);
+        for model in ["tso", "pso"] {
+            let is_zero = |value: &serde_json::Value| value[model]["executions"] == 0;
+            assert_eq!(is_zero(c), is_zero(&c["paper"]), "{c}");
+            assert_eq!(is_zero(rust), is_zero(c), "{rust}\n{c}");
+        }
+    }
+}
+
 #[test]
 fn sober_is_reproduced() {
     let rows = rows(&["sober", "--json", "--max-bound", "2"]);

@@ -87,6 +87,37 @@ pub(crate) fn refuse_overwriting<'p>(
     }
 }
 
+/// Functions that compilers replace by code of their own, which is not instrumented. The runtime library notes what calls of
+/// them access.
+const CALLED: &[&str] = &[
+    "memcpy",
+    "memmove",
+    "mempcpy",
+    "memset",
+    "memcmp",
+    "memchr",
+    "bcmp",
+    "bcopy",
+    "bzero",
+    "strlen",
+    "strnlen",
+    "strcpy",
+    "stpcpy",
+    "strncpy",
+    "stpncpy",
+    "strcat",
+    "strncat",
+    "strcmp",
+    "strncmp",
+    "strcasecmp",
+    "strncasecmp",
+    "strchr",
+    "strrchr",
+    "strstr",
+    "strdup",
+    "strndup",
+];
+
 /// What is added where a source is compiled.
 fn additions(version: Version, goal: Goal) -> Vec<OsString> {
     let words: &[&str] = match (goal, version.family) {
@@ -110,7 +141,19 @@ fn additions(version: Version, goal: Goal) -> Vec<OsString> {
         ],
         _ => &["-g", "-fsanitize=thread"],
     };
-    words.iter().map(OsString::from).collect()
+    let mut words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    if goal != Goal::Preprocess {
+        let called = CALLED.iter();
+        words.extend(called.map(|name| format!("-fno-builtin-{name}").into()));
+        if version.family == Family::Gcc {
+            // What its headers ask for as `__builtin_memcpy` is called too.
+            words.extend(
+                ["memcpy", "memset"]
+                    .map(|name| format!("-m{name}-strategy=libcall:-1:noalign").into()),
+            );
+        }
+    }
+    words
 }
 
 /// A command that does not link, with what instruments the program. Additions come first, since `--` may end the options.
@@ -305,7 +348,7 @@ mod tests {
         "-Wl,--push-state,--no-as-needed /lib,1/libfencepost_native.so -Wl,--pop-state ";
     const LINKED_AT_END: &str = " -Xlinker -rpath -Xlinker /lib,1 -Wl,-z,now -pthread";
 
-    /// The commands for one; temporary objects are in `T`.
+    /// The commands for one, without what makes the compiler call functions; temporary objects are in `T`.
     fn commands(text: &str, version: Version) -> Vec<String> {
         let line =
             command_line::read(text.split_whitespace().map(OsString::from).collect()).unwrap();
@@ -316,13 +359,30 @@ mod tests {
             .as_ref()
             .map(|folder| folder.path().display().to_string());
         let commands = steps.commands.iter().map(|words| {
-            let words: Vec<_> = words.iter().map(|word| word.to_str().unwrap()).collect();
+            let words = words.iter().map(|word| word.to_str().unwrap());
+            let words: Vec<_> = words.filter(|word| !is_for_calls(word)).collect();
             let text = words.join(" ");
             folder
                 .as_ref()
                 .map_or(text.clone(), |folder| text.replace(folder, "T"))
         });
         commands.collect()
+    }
+
+    fn is_for_calls(word: &str) -> bool {
+        word.starts_with("-fno-builtin-") || word.ends_with("-strategy=libcall:-1:noalign")
+    }
+
+    #[test]
+    fn functions_that_access_memory_are_called() {
+        let count = |version, goal| {
+            let words = additions(version, goal);
+            let words = words.iter().map(|word| word.to_str().unwrap());
+            words.filter(|word| is_for_calls(word)).count()
+        };
+        assert_eq!(count(GCC, Goal::Compile), CALLED.len() + 2);
+        assert_eq!(count(CLANG, Goal::Compile), CALLED.len());
+        assert_eq!(count(GCC, Goal::Preprocess), 0);
     }
 
     #[test]

@@ -137,9 +137,10 @@ fn assert_same_found(
             faults,
             violations,
             borderline,
+            pruned,
             ..
         } = *report;
-        [executions, faults, violations, borderline]
+        [executions, faults, violations, borderline, pruned]
     };
     assert_eq!(counts(one), counts(whole), "{program}");
     assert_eq!(one.distinct_violations, whole.distinct_violations);
@@ -154,7 +155,7 @@ fn assert_same_found(
     assert!(whole.findings.iter().all(|f| is_in(one, f)), "{program}");
 }
 
-fn shapes() -> [Shape; 7] {
+fn shapes() -> [Shape; 9] {
     [
         Shape::atomics(),
         Shape::locks(),
@@ -163,6 +164,8 @@ fn shapes() -> [Shape; 7] {
         Shape::everything().with_assertions(),
         Shape::memory().with_assertions(),
         Shape::spinning(),
+        Shape::blocking().with_assumptions(),
+        Shape::spinning().with_assumptions(),
     ]
 }
 
@@ -532,7 +535,7 @@ fn impossible_values_are_refused() {
     fn path(contents: &mut Contents) -> &mut saved::Path {
         contents.tree_mut().path.as_mut().unwrap()
     }
-    for count in 0..7 {
+    for count in 0..8 {
         let reason = refusal(&|c| c.totals.counts[count] = 1 << 50);
         assert_eq!(reason, "a count is too large");
     }
@@ -767,8 +770,8 @@ fn each_refusal_says_why() {
     );
     let contents = Contents::of(bytes);
     assert_eq!(
-        refusal(&seal(Kind::Exploration, 6, &contents)),
-        "written by another version of Fencepost (format 6; this version reads format 5)"
+        refusal(&seal(Kind::Exploration, 7, &contents)),
+        "written by another version of Fencepost (format 7; this version reads format 6)"
     );
     assert_eq!(
         refusal(&seal(Kind::Check, saved::FORMAT_VERSION, &contents)),

@@ -4,6 +4,7 @@
 mod model;
 mod saved;
 
+mod assumptions;
 mod checkpoints;
 mod classes;
 mod endings;

@@ -33,7 +33,9 @@ fn the_example_is_checked_and_does_not_depend_on_fencepost() {
         "none",
     ];
     let without = succeeds(&tree, false);
-    assert_eq!(without.lines().count(), 1, "{without}");
+    // Cargo says so when another one runs.
+    let packages = (without.lines()).filter(|line| !line.trim_start().starts_with("Blocking"));
+    assert_eq!(packages.count(), 1, "{without}");
     assert!(succeeds(&tree, true).contains("\nfencepost v"));
 
     let tests = ["test", "-p", PACKAGE, "--tests"];

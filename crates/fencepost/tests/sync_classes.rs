@@ -164,10 +164,10 @@ impl Program for Noted {
         outcome: u32,
         performed: &mut Performed,
     ) -> Result<(), Stop> {
-        let standing = self.runtime.status(thread);
+        let status = self.runtime.status(thread);
         let before = performed.touches.len();
         let result = self.runtime.step(thread, outcome, performed);
-        if let ThreadStatus::Pending { intent, .. } = standing {
+        if let ThreadStatus::Pending { intent, .. } = status {
             if !matches!(intent, Intent::Join(_)) {
                 self.run.steps.push(Taken {
                     thread,

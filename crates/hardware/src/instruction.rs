@@ -165,7 +165,7 @@ fn conditional(condition: FlagCondition) -> Conditional {
 
 /// An operand of the processor.
 #[derive(Clone, Copy)]
-enum Place {
+enum Operand {
     Register(Register),
     Memory(MemoryOperand),
     Constant(i64),
@@ -278,18 +278,18 @@ impl InstructionEncoder<'_> {
         Ok(encoded)
     }
 
-    fn place(&self, argument: &Argument, width: Width) -> Result<Place, String> {
+    fn place(&self, argument: &Argument, width: Width) -> Result<Operand, String> {
         Ok(match argument {
             Argument::Register(register, part) => {
                 let found = self.registers.part(*register, *part);
-                Place::Register(found.ok_or("the register has no such part")?)
+                Operand::Register(found.ok_or("the register has no such part")?)
             }
-            Argument::Constant(value) => Place::Constant(width.signed(*value)),
+            Argument::Constant(value) => Operand::Constant(width.signed(*value)),
             Argument::Address(address) => match self.locations {
-                Locations::Fixed => Place::Constant(width.signed(*address)),
+                Locations::Fixed => Operand::Constant(width.signed(*address)),
                 Locations::Relative { .. } => return Err("an address as a constant".into()),
             },
-            Argument::Memory(memory) => Place::Memory(self.memory(memory)?),
+            Argument::Memory(memory) => Operand::Memory(self.memory(memory)?),
         })
     }
 
@@ -382,20 +382,20 @@ impl InstructionEncoder<'_> {
     }
 }
 
-fn one(code: Code, place: Place) -> Result<Instruction, String> {
+fn one(code: Code, place: Operand) -> Result<Instruction, String> {
     let instruction = match place {
-        Place::Register(register) => Instruction::with1(code, register),
-        Place::Memory(memory) => Instruction::with1(code, memory),
-        Place::Constant(_) => return Err("a constant as the destination".into()),
+        Operand::Register(register) => Instruction::with1(code, register),
+        Operand::Memory(memory) => Instruction::with1(code, memory),
+        Operand::Constant(_) => return Err("a constant as the destination".into()),
     };
     instruction.map_err(|error| error.to_string())
 }
 
-fn two(code: Code, destination: Place, source: Place) -> Result<Instruction, String> {
+fn two(code: Code, destination: Operand, source: Operand) -> Result<Instruction, String> {
     let instruction = match (destination, source) {
-        (Place::Register(to), Place::Register(from)) => Instruction::with2(code, to, from),
-        (Place::Register(to), Place::Memory(from)) => Instruction::with2(code, to, from),
-        (Place::Memory(to), Place::Register(from)) => Instruction::with2(code, to, from),
+        (Operand::Register(to), Operand::Register(from)) => Instruction::with2(code, to, from),
+        (Operand::Register(to), Operand::Memory(from)) => Instruction::with2(code, to, from),
+        (Operand::Memory(to), Operand::Register(from)) => Instruction::with2(code, to, from),
         _ => return Err("operands that do not go together".into()),
     };
     instruction.map_err(|error| error.to_string())
@@ -404,15 +404,15 @@ fn two(code: Code, destination: Place, source: Place) -> Result<Instruction, Str
 fn computing(
     mnemonic: Mnemonic,
     width: Width,
-    to: Place,
-    from: Place,
+    to: Operand,
+    from: Operand,
 ) -> Result<Instruction, String> {
     let forms = forms(mnemonic, width).ok_or("no such computation")?;
     let is_test = mnemonic == Mnemonic::Compare(Computation::And);
     match (to, from) {
-        (_, Place::Constant(value)) => constant(mnemonic, &forms, to, value),
-        (Place::Register(_), Place::Memory(_)) if is_test => two(forms.to_memory, from, to),
-        (Place::Register(_), Place::Memory(_)) => two(forms.from_memory, to, from),
+        (_, Operand::Constant(value)) => constant(mnemonic, &forms, to, value),
+        (Operand::Register(_), Operand::Memory(_)) if is_test => two(forms.to_memory, from, to),
+        (Operand::Register(_), Operand::Memory(_)) => two(forms.from_memory, to, from),
         _ => two(forms.to_memory, to, from),
     }
 }
@@ -420,28 +420,28 @@ fn computing(
 fn constant(
     mnemonic: Mnemonic,
     forms: &Forms,
-    to: Place,
+    to: Operand,
     value: i64,
 ) -> Result<Instruction, String> {
     let instruction = match (to, i32::try_from(value)) {
-        (Place::Register(register), Ok(value)) => {
+        (Operand::Register(register), Ok(value)) => {
             Instruction::with2(forms.constant, register, value)
         }
-        (Place::Memory(memory), Ok(value)) => Instruction::with2(forms.constant, memory, value),
-        (Place::Register(register), Err(_)) if mnemonic == Mnemonic::Move => {
+        (Operand::Memory(memory), Ok(value)) => Instruction::with2(forms.constant, memory, value),
+        (Operand::Register(register), Err(_)) if mnemonic == Mnemonic::Move => {
             Instruction::with2(Code::Mov_r64_imm64, register, value)
         }
-        (Place::Constant(_), _) => return Err("a constant as the destination".into()),
+        (Operand::Constant(_), _) => return Err("a constant as the destination".into()),
         _ => return Err("a constant of more than 32 bits".into()),
     };
     instruction.map_err(|error| error.to_string())
 }
 
-fn shift(width: Width, to: Place, count: Option<Place>) -> Result<Instruction, String> {
+fn shift(width: Width, to: Operand, count: Option<Operand>) -> Result<Instruction, String> {
     let with = |code, count: i32| match to {
-        Place::Register(register) => Instruction::with2(code, register, count),
-        Place::Memory(memory) => Instruction::with2(code, memory, count),
-        Place::Constant(_) => Instruction::with2(code, Register::None, count),
+        Operand::Register(register) => Instruction::with2(code, register, count),
+        Operand::Memory(memory) => Instruction::with2(code, memory, count),
+        Operand::Constant(_) => Instruction::with2(code, Register::None, count),
     };
     let instruction = match count {
         // The form without a count has it as an operand, which is always 1.
@@ -449,7 +449,7 @@ fn shift(width: Width, to: Place, count: Option<Place>) -> Result<Instruction, S
             by_width!(width, Shl_rm8_1, Shl_rm16_1, Shl_rm32_1, Shl_rm64_1),
             1,
         ),
-        Some(Place::Constant(count)) => {
+        Some(Operand::Constant(count)) => {
             let code = by_width!(
                 width,
                 Shl_rm8_imm8,
@@ -459,15 +459,15 @@ fn shift(width: Width, to: Place, count: Option<Place>) -> Result<Instruction, S
             );
             with(code, i32::from(count as i8))
         }
-        Some(Place::Register(count)) => {
+        Some(Operand::Register(count)) => {
             let code = by_width!(width, Shl_rm8_CL, Shl_rm16_CL, Shl_rm32_CL, Shl_rm64_CL);
             match to {
-                Place::Register(register) => Instruction::with2(code, register, count),
-                Place::Memory(memory) => Instruction::with2(code, memory, count),
-                Place::Constant(_) => return Err("a constant as the destination".into()),
+                Operand::Register(register) => Instruction::with2(code, register, count),
+                Operand::Memory(memory) => Instruction::with2(code, memory, count),
+                Operand::Constant(_) => return Err("a constant as the destination".into()),
             }
         }
-        Some(Place::Memory(_)) => return Err("memory as the count".into()),
+        Some(Operand::Memory(_)) => return Err("memory as the count".into()),
     };
     instruction.map_err(|error| error.to_string())
 }

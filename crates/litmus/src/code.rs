@@ -250,9 +250,9 @@ pub enum Operation {
     },
     /// A fence.
     Fence(Fence),
-    /// Goes on at the operation with this index.
+    /// Continues at the operation with this index.
     Jump(u32),
-    /// Goes on there if the condition holds.
+    /// Continues there if the condition holds.
     JumpIf(FlagCondition, u32),
     /// The thread has ended. The last operation of every thread, and what `RET` is.
     End,

@@ -3,7 +3,7 @@
 
 use crate::common;
 
-use common::definition::{self, Mistake};
+use common::definition::{self, Mutation};
 use common::{SmallPrograms, in_parallel, show, show_trace};
 use fencepost_memory::axioms::{self, AxiomChecker};
 use fencepost_memory::candidates::{CandidateKey, candidate_count, for_each_candidate};
@@ -230,14 +230,14 @@ fn reason_is_right(
 
 #[test]
 fn every_mistake_in_the_axioms_is_noticed() {
-    for mistake in Mistake::ALL {
+    for mutation in Mutation::ALL {
         let mut noticed = Vec::new();
         for model in &MemoryModel::ALL[1..] {
             let mut differences = 0;
             for_random_programs(600, 500, |program, _| {
                 let emitted = emitted_traces(model, program).unwrap();
                 for_each_candidate(program, |trace, key| {
-                    let allowed = definition::allows(model, trace, Some(mistake));
+                    let allowed = definition::allows(model, trace, Some(mutation));
                     differences += usize::from(allowed != emitted.contains(&key));
                 })
                 .unwrap();
@@ -246,8 +246,8 @@ fn every_mistake_in_the_axioms_is_noticed() {
                 noticed.push(differences);
             }
         }
-        println!("{mistake:?}: {noticed:?} differences");
-        assert!(!noticed.is_empty(), "{mistake:?} makes no difference");
+        println!("{mutation:?}: {noticed:?} differences");
+        assert!(!noticed.is_empty(), "{mutation:?} makes no difference");
     }
 }
 

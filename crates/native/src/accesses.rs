@@ -10,7 +10,9 @@ use std::mem::offset_of;
 use fencepost_runtime::Current;
 use fencepost_runtime::plain::{AccessKind, MemoryAccess};
 
+use crate::atomics::{PlainAccess, Unfinished, Word, plain_access};
 use crate::hooks::ignored;
+use crate::operations::{CLEARS_STACK, Flag};
 use crate::state::state;
 use crate::{failures, memory, world};
 
@@ -53,8 +55,76 @@ static LOG: SharedLog = SharedLog(UnsafeCell::new(Log {
     checked: 0,
 }));
 
+/// Whether plain accesses are operations.
+static ARE_OPERATIONS: Flag = Flag::new();
+
+/// Makes plain accesses operations: they do not race then.
+pub(crate) fn make_operations() {
+    ARE_OPERATIONS.set(true);
+}
+
+/// The access that the program performs next, if it is an operation.
+struct Next(UnsafeCell<Option<Unfinished>>);
+
+// SAFETY: as of the log.
+unsafe impl Sync for Next {}
+
+static NEXT: Next = Next(UnsafeCell::new(None));
+
+/// The access that was an operation has been performed.
+#[inline]
+fn finish(current: Current) {
+    // SAFETY: no other hook runs.
+    if let Some(unfinished) = unsafe { (*NEXT.0.get()).take() } {
+        unfinished.finish(current);
+    }
+}
+
+/// Performs the operation of a plain access.
+unsafe extern "C" fn operate(address: usize, size: usize, how: usize, returns_to: usize) {
+    if world::home() == 0 {
+        return;
+    }
+    let how = match how {
+        READ => PlainAccess::Read,
+        WRITE => PlainAccess::Write,
+        _ => PlainAccess::Both,
+    };
+    fn in_size<W: Word>(address: usize, how: PlainAccess, returns_to: usize) {
+        let place = std::ptr::with_exposed_provenance_mut::<W>(address);
+        world::inside(|| {
+            let unfinished = plain_access(place, how, returns_to);
+            // SAFETY: no other hook runs.
+            unsafe { *NEXT.0.get() = unfinished };
+        });
+    }
+    match size {
+        1 => in_size::<u8>(address, how, returns_to),
+        2 if address.is_multiple_of(2) => in_size::<u16>(address, how, returns_to),
+        4 if address.is_multiple_of(4) => in_size::<u32>(address, how, returns_to),
+        8 if address.is_multiple_of(8) => in_size::<u64>(address, how, returns_to),
+        _ => {
+            let kind = match how {
+                PlainAccess::Read => AccessKind::Read,
+                _ => AccessKind::Write,
+            };
+            add_of_library(address, size, kind, returns_to);
+        }
+    }
+}
+
+/// What `operate` is told.
+const READ: usize = 0;
+const WRITE: usize = 1;
+const BOTH: usize = 2;
+
 /// The hooks of accesses of a fixed size.
 macro_rules! access_hooks {
+    (@kind Read) => { AccessKind::Read as u8 };
+    (@kind $other:ident) => { AccessKind::Write as u8 };
+    (@how Read) => { READ };
+    (@how Write) => { WRITE };
+    (@how Both) => { BOTH };
     ($($name:ident $size:literal $kind:ident;)*) => {
         $(
             /// Called before an access.
@@ -65,6 +135,8 @@ macro_rules! access_hooks {
             #[unsafe(naked)]
             pub unsafe extern "C" fn $name(_address: *const u8) {
                 naked_asm!(
+                    "cmp byte ptr [rip + {are_operations}], 0",
+                    "jne 2f",
                     "mov rax, qword ptr [rip + {log}]",
                     "lea rcx, [rip + {log} + 8]",
                     "add rcx, rax",
@@ -78,9 +150,29 @@ macro_rules! access_hooks {
                     "cmp rax, {end}",
                     "jae {full}",
                     "ret",
+                    // As every operation, with the stack below cleared if states are compared.
+                    "2:",
+                    "cmp byte ptr [rip + {clears}], 0",
+                    "je 4f",
+                    "lea rax, [rsp - 4096]",
+                    "pxor xmm15, xmm15",
+                    "3:",
+                    "movups xmmword ptr [rax], xmm15",
+                    "add rax, 16",
+                    "cmp rax, rsp",
+                    "jb 3b",
+                    "4:",
+                    "mov esi, {size}",
+                    "mov edx, {how}",
+                    "mov rcx, qword ptr [rsp]",
+                    "jmp {operate}",
+                    are_operations = sym ARE_OPERATIONS,
+                    clears = sym CLEARS_STACK,
+                    operate = sym operate,
+                    how = const access_hooks!(@how $kind),
                     log = sym LOG,
                     size = const $size,
-                    kind = const AccessKind::$kind as u8,
+                    kind = const access_hooks!(@kind $kind),
                     size_at = const SIZE,
                     kind_at = const KIND,
                     entry = const ENTRY,
@@ -108,9 +200,9 @@ access_hooks! {
     __tsan_unaligned_volatile_write2 2 Write; __tsan_unaligned_volatile_write4 4 Write;
     __tsan_unaligned_volatile_write8 8 Write; __tsan_unaligned_volatile_write16 16 Write;
     __tsan_vptr_read 8 Read; __tsan_vptr_update 8 Write;
-    __tsan_read_write1 1 Write; __tsan_read_write2 2 Write; __tsan_read_write4 4 Write; __tsan_read_write8 8 Write;
-    __tsan_read_write16 16 Write; __tsan_unaligned_read_write2 2 Write; __tsan_unaligned_read_write4 4 Write;
-    __tsan_unaligned_read_write8 8 Write; __tsan_unaligned_read_write16 16 Write;
+    __tsan_read_write1 1 Both; __tsan_read_write2 2 Both; __tsan_read_write4 4 Both; __tsan_read_write8 8 Both;
+    __tsan_read_write16 16 Both; __tsan_unaligned_read_write2 2 Both; __tsan_unaligned_read_write4 4 Both;
+    __tsan_unaligned_read_write8 8 Both; __tsan_unaligned_read_write16 16 Both;
 }
 
 /// The hooks of accesses whose size is known when the program runs: of `memcpy`, of structures.
@@ -181,31 +273,48 @@ pub(crate) fn forget() {
     unsafe {
         (*LOG.0.get()).length = 0;
         (*LOG.0.get()).checked = 0;
+        *NEXT.0.get() = None;
     }
 }
 
-/// Adds an access to what the calling thread has done: of a function of the C library, or of the heap.
+/// Adds an access to what the calling thread has done: of the heap.
 pub(crate) fn add(address: usize, size: usize, kind: AccessKind, returns_to: usize) {
-    // SAFETY: no other hook runs, and the reference ends before `full`.
-    let is_full = unsafe {
-        let log = &mut *LOG.0.get();
-        log.entries[log.length / ENTRY] = MemoryAccess {
-            address,
-            place: returns_to as u64,
-            size: size.try_into().unwrap_or(u32::MAX),
-            kind,
-        };
-        log.length += ENTRY;
-        log.length >= (MOST - 1) * ENTRY
-    };
-    if is_full {
+    if write_down(address, size, kind, returns_to) {
         let current = Current::get().expect("a thread of the program runs in an execution");
         hand_over(current);
     }
 }
 
+/// Adds an access of a function of the C library, which runs as a part of the program.
+pub(crate) fn add_of_library(address: usize, size: usize, kind: AccessKind, returns_to: usize) {
+    // SAFETY: no other hook runs.
+    if unsafe { (*NEXT.0.get()).is_some() } {
+        world::inside(|| {
+            finish(Current::get().expect("a thread of the program runs in an execution"))
+        });
+    }
+    if size > 0 && write_down(address, size, kind, returns_to) {
+        full();
+    }
+}
+
+/// Writes down an access. Returns whether there is no room for more.
+fn write_down(address: usize, size: usize, kind: AccessKind, returns_to: usize) -> bool {
+    // SAFETY: no other hook runs, and the reference ends here.
+    let log = unsafe { &mut *LOG.0.get() };
+    log.entries[log.length / ENTRY] = MemoryAccess {
+        address,
+        place: returns_to as u64,
+        size: size.try_into().unwrap_or(u32::MAX),
+        kind,
+    };
+    log.length += ENTRY;
+    log.length >= (MOST - 1) * ENTRY
+}
+
 /// Hands over what the calling thread has done since its last operation.
 pub(crate) fn hand_over(current: Current) {
+    finish(current);
     // SAFETY: no hook runs until this returns. The reference ends before anything is suspended.
     let log = unsafe { &mut *LOG.0.get() };
     let count = std::mem::take(&mut log.length) / ENTRY;
@@ -274,6 +383,6 @@ fn check_blocks(current: Current, done: &[MemoryAccess]) {
         })
     };
     if let Some((access, wrong)) = wrong {
-        current.fail(failures::bad_access(current, access, &wrong));
+        current.fail(failures::bad_access(current.thread(), access, &wrong));
     }
 }

@@ -1,17 +1,18 @@
 //! Atomic operations, as compilers call them.
 
+use std::arch::naked_asm;
 use std::ffi::c_int;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fencepost_memory::Address;
+use fencepost_memory::{Address, ThreadId};
 use fencepost_runtime::plain::{AccessKind, MemoryAccess, MemoryFinding};
 use fencepost_runtime::{Current, LocationRef, Operand, ProgramError, Step, Variable, fence};
 
-use crate::failures;
+use crate::{failures, memory};
 
 use crate::hooks::hook;
 use crate::operations::{begin, variable_at};
-use crate::world::outside;
+use crate::world::{home, outside};
 
 /// The memory of an atomic variable.
 #[derive(Clone, Copy)]
@@ -125,6 +126,13 @@ impl<W: Word> Variable for Memory<W> {
         })
     }
 
+    fn forbidden(&self, access: &MemoryAccess, thread: ThreadId) -> Option<ProgramError> {
+        let wrong = memory::heap().check(access.address, access.size as usize);
+        wrong
+            .err()
+            .map(|wrong| failures::bad_access(thread, access, &wrong))
+    }
+
     fn error(&self, finding: MemoryFinding) -> ProgramError {
         failures::race(finding)
     }
@@ -180,6 +188,94 @@ pub(crate) fn exchange_byte(
     operand.modify(current, order, location, |_| value);
 }
 
+/// How the program is about to access a variable by a plain access.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PlainAccess {
+    Read,
+    Write,
+    /// It reads, and writes what it makes of that.
+    Both,
+}
+
+/// A plain access whose operation has been performed, and that the program itself performs next.
+#[derive(Clone, Copy)]
+pub(crate) enum Unfinished {
+    /// The memory has a value that only this access reads. What it had before:
+    Read { place: usize, size: u8, value: u64 },
+    /// What is written will be there.
+    Write {
+        place: usize,
+        size: u8,
+        object: Address,
+        has_sign: bool,
+    },
+}
+
+/// Performs a plain access as an operation. Only the access itself is left to do, and something to
+/// [finish](Unfinished::finish) after it.
+pub(crate) fn plain_access<W: Word>(
+    place: *mut W,
+    how: PlainAccess,
+    returns_to: usize,
+) -> Option<Unfinished> {
+    perform(place, returns_to, |operand, current, location| {
+        let memory = operand.variable;
+        let seen =
+            (how != PlainAccess::Write).then(|| operand.load(current, Ordering::Relaxed, location));
+        if how != PlainAccess::Read {
+            operand.begin_store(current, location);
+        }
+        let value = memory.get();
+        if let Some(seen) = seen.filter(|&seen| seen != value) {
+            memory.set(seen);
+        }
+        match how {
+            PlainAccess::Read if memory.get() == value => None,
+            PlainAccess::Read => Some(Unfinished::Read {
+                place: place.addr(),
+                size: W::SIZE,
+                value: value.state(false),
+            }),
+            PlainAccess::Write | PlainAccess::Both => Some(Unfinished::Write {
+                place: place.addr(),
+                size: W::SIZE,
+                object: operand.object,
+                has_sign: memory.has_sign,
+            }),
+        }
+    })
+}
+
+impl Unfinished {
+    /// To be called before the thread does anything else.
+    pub(crate) fn finish(self, current: Current) {
+        fn in_size<W: Word>(unfinished: Unfinished, current: Current) {
+            let (Unfinished::Read { place, .. } | Unfinished::Write { place, .. }) = unfinished;
+            let memory = std::ptr::with_exposed_provenance_mut::<W>(place);
+            match unfinished {
+                // SAFETY: the program has accessed the place since.
+                Unfinished::Read { value, .. } => unsafe {
+                    memory.write_volatile(W::from_state(value));
+                },
+                Unfinished::Write {
+                    object, has_sign, ..
+                } => {
+                    // SAFETY: as above.
+                    let value = unsafe { memory.read_volatile() };
+                    current.finish_store(object, value.state(has_sign));
+                }
+            }
+        }
+        let (Unfinished::Read { size, .. } | Unfinished::Write { size, .. }) = self;
+        match size {
+            1 => in_size::<u8>(self, current),
+            2 => in_size::<u16>(self, current),
+            4 => in_size::<u32>(self, current),
+            _ => in_size::<u64>(self, current),
+        }
+    }
+}
+
 /// The ordering with this number.
 fn ordering(number: c_int) -> Ordering {
     // The rest are hints.
@@ -217,13 +313,65 @@ impl<W: Word> Memory<W> {
     pub(crate) fn at(place: *mut W, current: Current, returns_to: usize) -> (Self, Address) {
         // SAFETY: the program has passed the place.
         let value = |has_sign| unsafe { place.read_volatile() }.state(has_sign);
-        let known = variable_at(current, place.addr(), W::SIZE, value);
+        let known = variable_at(current, place.addr(), W::SIZE, returns_to, value);
         let memory = Memory {
             place,
             returns_to,
             has_sign: known.has_sign,
         };
         (memory, known.object)
+    }
+}
+
+/// Where the last operation returns to that has touched its variable.
+static TOUCHED: AtomicUsize = AtomicUsize::new(0);
+
+/// Reads a byte as a part of the program: if it cannot be read, the program has failed, and not the check.
+#[unsafe(naked)]
+unsafe extern "C" fn touch_to_read(place: usize, returns_to: usize) {
+    naked_asm!(
+        "mov qword ptr [rip + {touched}], rsi",
+        "movzx eax, byte ptr [rdi]",
+        "ret",
+        touched = sym TOUCHED,
+    );
+}
+
+/// Writes a byte that is there, likewise.
+#[unsafe(naked)]
+unsafe extern "C" fn touch_to_write(place: usize, returns_to: usize) {
+    naked_asm!(
+        "mov qword ptr [rip + {touched}], rsi",
+        "or byte ptr [rdi], 0",
+        "ret",
+        touched = sym TOUCHED,
+    );
+}
+
+/// The length of these functions, at most.
+const TOUCH: usize = 32;
+
+/// Where the operation returns to that was interrupted at this instruction, while it touched its variable.
+pub(crate) fn touching(instruction: usize) -> Option<usize> {
+    let functions = [touch_to_read as *const (), touch_to_write as *const ()];
+    let is_in =
+        |function: &*const ()| (function.addr()..function.addr() + TOUCH).contains(&instruction);
+    let is_touching = functions.iter().any(is_in);
+    is_touching.then(|| TOUCHED.load(Ordering::Relaxed))
+}
+
+/// In a check, fails as the program if the place of a variable is none.
+#[inline(always)]
+fn touch<W>(place: *mut W, writes: bool, returns_to: usize) {
+    if home() == 0 {
+        return;
+    }
+    // SAFETY: the program has passed the place, and runs on this OS thread only. What is written is what is there.
+    unsafe {
+        match writes {
+            true => touch_to_write(place.addr(), returns_to),
+            false => touch_to_read(place.addr(), returns_to),
+        }
     }
 }
 
@@ -244,6 +392,7 @@ fn perform<W: Word, R>(
 
 unsafe extern "C" fn load<W: Word>(place: *mut W, order: c_int, returns_to: usize) -> W {
     let order = of_load(ordering(order));
+    touch(place, false, returns_to);
     outside(
         || {
             perform(place, returns_to, |operand, current, location| {
@@ -257,6 +406,7 @@ unsafe extern "C" fn load<W: Word>(place: *mut W, order: c_int, returns_to: usiz
 
 unsafe extern "C" fn store<W: Word>(place: *mut W, value: W, order: c_int, returns_to: usize) {
     let order = of_store(ordering(order));
+    touch(place, true, returns_to);
     outside(
         || {
             perform(place, returns_to, |operand, current, location| {
@@ -271,6 +421,7 @@ unsafe extern "C" fn store<W: Word>(place: *mut W, value: W, order: c_int, retur
 /// A read-modify-write that always writes.
 fn modify<W: Word>(place: *mut W, order: c_int, returns_to: usize, change: impl Fn(W) -> W) -> W {
     let order = ordering(order);
+    touch(place, true, returns_to);
     outside(
         || {
             perform(place, returns_to, |operand, current, location| {
@@ -290,6 +441,7 @@ fn compare<W: Word>(
     returns_to: usize,
 ) -> Result<W, W> {
     let orders = (ordering(orders.0), of_load(ordering(orders.1)));
+    touch(place, true, returns_to);
     outside(
         || {
             perform(place, returns_to, |operand, current, location| {

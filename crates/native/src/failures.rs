@@ -1,6 +1,7 @@
 //! How an execution of the program fails, and what the program calls to fail.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use fencepost_memory::ThreadId;
 use fencepost_runtime::plain::{AccessKind, MemoryAccess, MemoryFinding};
@@ -9,7 +10,7 @@ use fencepost_runtime::{
     ProgramFailure, ThreadPlace,
 };
 
-use crate::heap::{BadAccess, BadFree, BlockInfo, Place};
+use crate::heap::{BadAccess, BadFree, BlockInfo, HeapPosition};
 use crate::hooks::hook;
 use crate::names::name_of;
 use crate::state::state;
@@ -63,9 +64,9 @@ fn of_block(kind: BadMemoryKind, thread: ThreadId, block: Option<&BlockInfo>) ->
         block: block.map(|block| BlockPosition {
             size: block.size as u64,
             offset: match block.place {
-                Place::Inside(offset) => offset as i64,
-                Place::Before(distance) => -(distance as i64),
-                Place::Behind(distance) => (block.size + distance) as i64,
+                HeapPosition::Inside(offset) => offset as i64,
+                HeapPosition::Before(distance) => -(distance as i64),
+                HeapPosition::Behind(distance) => (block.size + distance) as i64,
             },
         }),
         allocated: block.and_then(|block| place(block.pc)),
@@ -90,7 +91,7 @@ fn name_of_block(block: &BlockInfo, address: usize) -> String {
 
 /// The error for an access to the heap, but to no block that is allocated.
 pub(crate) fn bad_access(
-    current: Current,
+    thread: ThreadId,
     access: &MemoryAccess,
     wrong: &BadAccess,
 ) -> ProgramError {
@@ -105,8 +106,8 @@ pub(crate) fn bad_access(
         name,
         location: place(access.place as usize),
         size: access.size.into(),
-        is_write: access.kind == AccessKind::Write,
-        ..of_block(kind, current.thread(), wrong.block.as_ref())
+        is_write: matches!(access.kind, AccessKind::Write | AccessKind::AtomicWrite),
+        ..of_block(kind, thread, wrong.block.as_ref())
     }))
 }
 
@@ -120,7 +121,7 @@ pub(crate) fn check_access(current: Current, address: usize, size: usize, return
             size: size as u32,
             kind: AccessKind::Read,
         };
-        current.fail(bad_access(current, &access, &wrong));
+        current.fail(bad_access(current.thread(), &access, &wrong));
     }
 }
 
@@ -163,17 +164,29 @@ unsafe fn text(text: *const c_char) -> String {
     }
 }
 
-/// The type of the exception that the calling thread of the program handles, if there is one. It is called as the program.
-fn current_exception() -> Option<String> {
+/// A table and a name, as `std::type_info` is.
+type TypeInfo = [*const c_char; 2];
+
+/// The function of the C++ ABI that says which exception the calling thread handles. Null in a program without C++.
+static CURRENT_EXCEPTION: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Finds functions that are called by threads of the program, which cannot look for one: the loader's lock takes them for others.
+pub(crate) fn prepare() {
     // SAFETY: the name is a text.
     let function =
         unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__cxa_current_exception_type".as_ptr()) };
+    CURRENT_EXCEPTION.store(function, Ordering::Relaxed);
+}
+
+/// The type of the exception that the calling thread of the program handles, if there is one. It is called as the program.
+fn current_exception() -> Option<String> {
+    let function = CURRENT_EXCEPTION.load(Ordering::Relaxed);
     if function.is_null() {
         return None;
     }
-    // SAFETY: the C++ ABI has this function, which returns a `std::type_info`: a table and a name.
+    // SAFETY: the C++ ABI has this function.
     unsafe {
-        let function: extern "C" fn() -> *const [*const c_char; 2] = std::mem::transmute(function);
+        let function: extern "C" fn() -> *const TypeInfo = std::mem::transmute(function);
         let kind = function();
         (!kind.is_null()).then(|| text((*kind)[1]))
     }

@@ -1,7 +1,7 @@
 //! What every function that the program calls begins with.
 
 /// Declares functions of the program's binary interface. Each finds out where it returns to, which says which operation of
-/// the source it is, clears the stack below the frame of the program if states are compared, and goes on in a Rust function
+/// the source it is, clears the stack below the frame of the program if states are compared, and continues in a Rust function
 /// that has this address as one more parameter.
 ///
 /// It is assembly because only the first instructions of a function know where it returns to, and since a frame of its own
@@ -62,7 +62,7 @@ macro_rules! ignored {
 }
 
 /// Declares functions that are those of the library behind this one, unless a thread of a checked program calls them. Then
-/// each goes on in a Rust function, as those of [`hook`] do.
+/// each continues in a Rust function, as those of [`hook`] do.
 macro_rules! look_alike {
     ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? = $implementation:path;)*) => {
         $(
@@ -78,6 +78,7 @@ macro_rules! look_alike {
                 static REAL: $crate::real::Behind = $crate::real::Behind::unknown();
                 static NAME: &$crate::real::Name<{ stringify!($name).len() + 1 }> =
                     &$crate::real::name(stringify!($name));
+                $crate::real::sought!(std::ptr::from_ref(NAME).cast(), REAL.cache());
                 std::arch::naked_asm!(
                     "mov r11, qword ptr [rip + fencepost_native_home@GOTTPOFF]",
                     "cmp qword ptr fs:[r11], 0",
@@ -106,7 +107,7 @@ macro_rules! look_alike {
             }
         )*
     };
-    // Goes on in the function of the library behind this one, with all arguments as they are.
+    // Continues in the function of the library behind this one, with all arguments as they are.
     (@behind) => {
         "5:
         mov r11, qword ptr [rip + {real}]
@@ -149,6 +150,7 @@ macro_rules! refused {
                 static REAL: $crate::real::Behind = $crate::real::Behind::unknown();
                 static NAME: &$crate::real::Name<{ stringify!($name).len() + 1 }> =
                     &$crate::real::name(stringify!($name));
+                $crate::real::sought!(std::ptr::from_ref(NAME).cast(), REAL.cache());
                 extern "C-unwind" fn refuse(returns_to: usize) -> ! {
                     $crate::refused::refuse(stringify!($name), $why, returns_to)
                 }

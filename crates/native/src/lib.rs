@@ -8,7 +8,7 @@
 //! 2. `world`: what separates the program from Fencepost. `blocks`: thread-local storage of the program's threads.
 //! 3. `hooks`: what each function that the program calls begins with. `operations`: how it performs an operation.
 //! 4. `atomics`, `accesses` (of plain memory), `threads`, `locks`: the functions.
-//!    `locals` and `leaving`: what belongs to a thread, and its end. `time`, `random`, `refused`: other functions.
+//!    `locals` and `leaving`: what belongs to a thread, and its end. `time`, `random`, `strings`, `refused`: other functions.
 //! 5. `heap`, `memory` (the functions of the heap), `image` (global variables), `objects`, `leaks`.
 //! 6. `output`: what the program prints. `failures`: how it fails.
 //! 7. `symbols`: source lines and names of variables. `names`: those of all memory.
@@ -47,6 +47,7 @@ mod real;
 pub mod refused;
 pub mod start;
 mod state;
+pub mod strings;
 pub mod symbols;
 pub mod threads;
 pub mod time;

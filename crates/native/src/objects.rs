@@ -151,6 +151,19 @@ pub fn is_of_program(path: &Path) -> bool {
     !NOT_OF_PROGRAM.iter().any(|known| name.starts_with(known))
 }
 
+/// The addresses of the library that unwinds stacks, if it is loaded by itself.
+pub fn unwinder() -> Range<usize> {
+    let mut objects = loaded_objects().into_iter();
+    let library = objects.find(|object| {
+        let name = object.path.file_name().unwrap_or_default();
+        name.to_string_lossy().starts_with("libgcc_s.so")
+    });
+    let loaded = library.map(|object| object.loaded).unwrap_or_default();
+    let start = loaded.iter().map(|range| range.start).min();
+    let end = loaded.iter().map(|range| range.end).max();
+    start.unwrap_or(0)..end.unwrap_or(0)
+}
+
 fn tls_image(info: &libc::dl_phdr_info, header: &libc::Elf64_Phdr, address: usize) -> TlsImage {
     let pointer: usize;
     // SAFETY: the first word at the thread pointer is the thread pointer, as the ABI of x86-64 has it.

@@ -6,6 +6,7 @@
 use std::ffi::{c_int, c_long, c_uint};
 
 use fencepost_explore::{Effect, Intent};
+use fencepost_memory::random::mix;
 use fencepost_runtime::{Current, Outcomes};
 
 use crate::hooks::look_alike;
@@ -32,13 +33,6 @@ look_alike! {
     fn sched_getcpu() -> c_int = processor;
 }
 
-/// A permutation of numbers that has no structure (the finalizer of splitmix64).
-fn mixed(number: u64) -> u64 {
-    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    number ^ (number >> 31)
-}
-
 /// Changes the state that threads share, and returns what it was before.
 fn change(returns_to: usize, change: impl FnOnce(u64) -> u64) -> u64 {
     inside(|| {
@@ -59,7 +53,7 @@ fn change(returns_to: usize, change: impl FnOnce(u64) -> u64) -> u64 {
 
 fn draw(returns_to: usize) -> u64 {
     let increment = |state: u64| state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    mixed(increment(change(returns_to, increment)))
+    mix(increment(change(returns_to, increment)))
 }
 
 unsafe extern "C-unwind" fn next(returns_to: usize) -> c_int {
@@ -79,11 +73,11 @@ unsafe extern "C-unwind" fn next_float(returns_to: usize) -> f64 {
 }
 
 unsafe extern "C-unwind" fn set_seed(seed: c_uint, returns_to: usize) {
-    change(returns_to, |_| mixed(seed.into()));
+    change(returns_to, |_| mix(seed.into()));
 }
 
 unsafe extern "C-unwind" fn seed_of_48_bits(seed: c_long, returns_to: usize) {
-    change(returns_to, |_| mixed(seed as u64));
+    change(returns_to, |_| mix(seed as u64));
 }
 
 /// A number that the calling thread has not had yet in this execution.
@@ -92,7 +86,7 @@ fn of_thread() -> u64 {
     let thread = current.thread();
     let count = &mut state().threads[thread.index()].locals.random_numbers;
     *count += 1;
-    mixed(mixed(u64::from(thread.0) + 1).wrapping_add(*count))
+    mix(mix(u64::from(thread.0) + 1).wrapping_add(*count))
 }
 
 /// Fills memory of the program.

@@ -12,15 +12,18 @@ use rustc_hash::FxHashMap;
 use crate::blocks::Layout;
 use crate::image::Image;
 use crate::locals::Keys;
-use crate::objects::is_of_program;
+use crate::objects::{self, is_of_program};
 use crate::output::Output;
 use crate::real::{self, Main};
 use crate::state::{self, Program, State};
 use crate::symbols::Symbols;
-use crate::{accesses, assembly, leaks, locks, memory, threads, world};
+use crate::{accesses, assembly, atomics, failures, leaks, locks, memory, threads, world};
 
 /// The variable that asks for a check: `text` or `json`.
 pub(crate) const REQUEST: &str = "FENCEPOST_NATIVE";
+
+/// The variable that says whether races are errors: `error` or `allow`.
+const RACES: &str = "FENCEPOST_RACES";
 
 /// The start of every program. The C library calls `main` through it; in a check, that is ours.
 ///
@@ -64,7 +67,9 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         argv,
         envp,
     };
+    real::find_all();
     memory::seal();
+    failures::prepare();
     let image = Image::capture(|path| !is_of_program(path));
     let symbols = Symbols::default();
     let executable = image.objects().first();
@@ -85,7 +90,9 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         locks: locks::Known::default(),
         keys: Keys::default(),
         locations: FxHashMap::default(),
+        unwinder: objects::unwinder(),
         main_location: location,
+        has_overlaps: false,
         has_exited: false,
         image,
         output: Output::capture(),
@@ -99,16 +106,31 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         location
     };
     refuse_assembly();
+    let allows_races = match std::env::var(RACES).as_deref() {
+        Ok("allow") => true,
+        Err(std::env::VarError::NotPresent) | Ok("error") => false,
+        _ => refuse("FENCEPOST_RACES is `error` or `allow`"),
+    };
+    if allows_races {
+        accesses::make_operations();
+    }
     let code = ForeignCode {
         leave: world::leave_interrupted,
-        location: |instruction| state::state().location(instruction + 1),
+        location: |instruction| {
+            let returns_to = atomics::touching(instruction).unwrap_or(instruction + 1);
+            state::state().location(returns_to)
+        },
         leaked_blocks: leaks::leaked_blocks,
     };
     code.register();
     let is_json = std::env::var_os(REQUEST).is_some_and(|format| format == "json");
     let checker = Checker::new().stack_size(threads::STACK_SIZE);
     std::panic::set_hook(Box::new(print_refusal));
-    let run = || foreign(location).run(&checker);
+    let program = || ForeignProgram {
+        allows_races,
+        ..foreign(location)
+    };
+    let run = || program().run(&checker);
     let Ok(outcome) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) else {
         // What is wrong has been printed: a setting, or the checkpoint file.
         exit_process(2);
@@ -116,7 +138,7 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
     let replayable = outcome.findings().first();
     let replayable = replayable.filter(|finding| !finding.schedule().is_empty());
     let output = replayable.and_then(|finding| {
-        let replayed = foreign(location).replay(&checker, finding.schedule());
+        let replayed = program().replay(&checker, finding.schedule());
         let output = state::state().output.take();
         (replayed.has_failed() && !output.is_empty()).then_some(output)
     });
@@ -159,6 +181,7 @@ fn foreign(location: LocationRef) -> ForeignProgram {
     ForeignProgram {
         program: Arc::new(run_execution),
         location,
+        allows_races: false,
         command: std::env::var("FENCEPOST_COMMAND").unwrap_or_else(|_| "fencepost run".to_owned()),
     }
 }

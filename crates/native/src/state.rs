@@ -66,8 +66,12 @@ pub(crate) struct State {
     pub(crate) symbols: Symbols,
     /// The addresses of the executable: its code is what the user has written.
     pub(crate) code: Range<usize>,
+    /// The addresses of the library that unwinds stacks: what it locks is no business of the program.
+    pub(crate) unwinder: Range<usize>,
     /// Where `main` is.
     pub(crate) main_location: LocationRef,
+    /// Whether atomic variables of any executions have overlapped.
+    pub(crate) has_overlaps: bool,
     /// Whether a thread of this execution has called `exit`.
     pub(crate) has_exited: bool,
 }

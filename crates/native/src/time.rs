@@ -1,6 +1,6 @@
-//! Time, which passes only when the program looks at a clock, or waits in vain.
+//! Time, which passes only when the program reads a clock, or a wait times out.
 //!
-//! There is one clock for an execution. It begins with the same time in each, and goes on by `TICK` whenever a thread reads it. A
+//! There is one clock for an execution. It begins with the same time in each, and advances by `TICK` whenever a thread reads it. A
 //! wait that returns because of its time-out sets it to the deadline, if the thread has read a clock before. To sleep is to let
 //! others run, for any time. So a program can be in any order with what others do meanwhile, but does not see all times that would
 //! be possible.

@@ -64,7 +64,9 @@ fn programs_in_c_have_the_verdicts_and_the_executions_of_those_in_rust() {
                     let found = program.check(target, &[]).expect("it is checked");
                     let title = format!("{title}, {version:?}, {target:?}");
                     assert_eq!(found.outcome, expected.0, "{title}");
-                    if found.outcome == "verified" {
+                    // In a loop that waits, the executions depend on what the compiler leaves on the stack: two rounds
+                    // that differ in a dead variable only are two states.
+                    if found.outcome == "verified" && !found.has_waiting_loops {
                         assert_eq!(found.executions, expected.1, "{title}");
                     }
                 }
@@ -73,7 +75,7 @@ fn programs_in_c_have_the_verdicts_and_the_executions_of_those_in_rust() {
     }
 }
 
-/// The zeros of BSS's Table 1, with the programs in C.
+/// What is unsafe is seen in some of 5,000 executions, and nothing in the others: the zeros of BSS's Table 1, with the programs in C.
 #[test]
 fn random_executions_of_programs_in_c_show_what_those_of_bss_show() {
     let Some(compiler) = compilers().into_iter().next() else {
@@ -88,11 +90,11 @@ fn random_executions_of_programs_in_c_show_what_those_of_bss_show() {
         for (target, verdict) in [(Target::X86, example.tso), (Target::Pso, example.pso)] {
             let settings = [
                 ("STRATEGY", "random"),
-                ("EXECUTIONS", "1000"),
+                ("EXECUTIONS", "5000"),
                 ("CONTINUE_AFTER_FAILURE", "on"),
             ];
             let found = program.check(target, &settings).expect("it is checked");
-            assert_eq!(found.executions, 1000, "{}", example.name);
+            assert_eq!(found.executions, 5000, "{}", example.name);
             let is_unsafe = verdict == Verdict::Unsafe;
             assert_eq!(found.borderline > 0, is_unsafe, "{}", example.name);
         }

@@ -22,7 +22,6 @@ use super::mapping::{Drains, Events};
 use super::names::RETURNED;
 use super::names::SpawnedThread;
 use super::operation::{Current, Unwound};
-use super::overflow::CaughtSignal;
 use super::setup::{ComparedStates, STACK_SIZES};
 use super::step::Step;
 use super::threads::{Outcomes, PendingOperation, SlotStatus, ThreadSlot};
@@ -38,8 +37,9 @@ pub(crate) enum End {
     Panicked(Box<dyn Any + Send>),
     /// It overflowed its stack, whose contents are lost.
     Overflowed,
-    /// An instruction of the program, which is in another language, has caused a signal.
-    Signalled(CaughtSignal),
+    /// An instruction of the program, which is in another language, has caused a signal. The handler has
+    /// stored it ([`CaughtSignal::last`]): each step returns one of these, and a signal would make it larger.
+    Signalled,
 }
 
 pub(crate) type Yield = Yielder<(), ()>;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use fencepost_explore::{Effect, Intent, Round, TouchKind};
-use fencepost_memory::{Address, ThreadId};
+use fencepost_memory::{Access, Address, Operation, ThreadId};
 
 use super::boundary::{Frame, clear_below, cross};
 use super::coroutine::{Yield, reserve_stack};
@@ -34,7 +34,7 @@ use super::mapping::{Drains, Target};
 use super::names::{LocalNames, Tokens};
 use super::setup::{ComparedStates, Setup};
 use super::step::Step;
-use super::threads::{Outcomes, PendingOperation};
+use super::threads::{Outcomes, PendingOperation, SlotStatus, ThreadSlot};
 use super::visits::{Visit, Visits};
 
 /// How many operations a thread may perform while it is unwound. A destructor that spins until
@@ -186,6 +186,37 @@ impl Current {
     #[inline]
     pub fn set_state(self, object: Address, state: u64) {
         self.with(|execution| execution.set_state(object, state));
+    }
+
+    /// What the program has stored in the store that the thread has [begun](super::Operand::begin_store), in the same step.
+    pub fn finish_store(self, object: Address, state: u64) {
+        self.with(|execution| {
+            if !execution.takes_steps() {
+                return;
+            }
+            let performed = execution.performed_mut();
+            let mut touches = performed.touches.iter_mut().rev();
+            let touch =
+                touches.find(|touch| touch.object == object && touch.kind == TouchKind::Write);
+            let before = touch.map(|touch| {
+                touch.after = state;
+                touch.before
+            });
+            let is_store = |access: &&mut Access| {
+                matches!(access.operation, Operation::Store(address) if address == object)
+            };
+            // There is none if the step is replayed.
+            if let Some(access) = performed.accesses.iter_mut().rev().find(is_store) {
+                access.value = Some(state);
+            }
+            execution.set_state(object, state);
+            if before.is_some_and(|before| before != state) {
+                let thread = execution.running.thread;
+                let slot = &mut execution.threads.slots[thread.index()];
+                slot.visits.forget();
+                slot.waits.note_change();
+            }
+        });
     }
 
     /// Performs a visible operation: declares it, suspends the thread until the explorer chooses
@@ -414,7 +445,7 @@ impl Current {
             let thread = execution.running.thread;
             let result = perform(&mut Step::in_place(execution, thread, location));
             if frame.is_some() {
-                execution.go_on();
+                execution.note_performed();
             }
             Some(result)
         });
@@ -742,6 +773,22 @@ impl Current {
         }
     }
 
+    /// Whether a thread has neither finished nor was torn down.
+    #[inline]
+    pub fn is_live(self, thread: ThreadId) -> bool {
+        let is_live = |slot: &ThreadSlot| slot.status == SlotStatus::Live;
+        // SAFETY: this reads a field, if there is such a thread.
+        unsafe {
+            self.read(|execution| {
+                execution
+                    .threads
+                    .slots
+                    .get(thread.index())
+                    .is_some_and(is_live)
+            })
+        }
+    }
+
     /// Suspends the calling thread until the other threads have finished or were torn down. Threads
     /// that borrow from the stack of the calling thread have to be waited for like this: after the
     /// execution is over, a join returns at once.
@@ -853,7 +900,7 @@ impl Execution {
     }
 
     /// The running thread has performed an operation, and states are compared.
-    fn go_on(&mut self) {
+    fn note_performed(&mut self) {
         let outcome = u64::from(self.running.outcome);
         let touches = &self.performed_mut().touches;
         // What an update reads does not influence the program.

@@ -9,6 +9,7 @@
 //! was installed before ours, after a line that names the thread of the program.
 #![allow(unsafe_code)] // Signals.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 use super::error::ProgramError;
@@ -56,6 +57,24 @@ pub(crate) struct CaughtSignal {
     pub(crate) instruction: usize,
 }
 
+thread_local! {
+    /// The last signal that has ended a thread of the program.
+    static CAUGHT: Cell<CaughtSignal> = const {
+        Cell::new(CaughtSignal {
+            number: 0,
+            address: 0,
+            instruction: 0,
+        })
+    };
+}
+
+impl CaughtSignal {
+    /// The signal that has just ended a thread of the program on this OS thread.
+    pub(crate) fn last() -> Self {
+        CAUGHT.get()
+    }
+}
+
 /// Installs the handler, once, and gives this OS thread a stack to run it on.
 pub(crate) fn install_handler() {
     #[cfg(all(
@@ -80,7 +99,7 @@ mod linux {
 
     use super::super::coroutine::End;
     use super::super::current::interrupted_execution;
-    use super::{CaughtSignal, FOREIGN_CODE};
+    use super::{CAUGHT, CaughtSignal, FOREIGN_CODE};
 
     /// The signals that are handled: the first in every program, the others in those in other languages.
     const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
@@ -308,8 +327,9 @@ mod linux {
         if !trap.stack_ptr_in_bounds(stack_pointer(context)) {
             return false;
         }
+        CAUGHT.set(caught);
         // SAFETY: the stack pointer is in this coroutine's stack, whose frames are given up.
-        let registers = unsafe { trap.setup_trap_handler(move || End::Signalled(caught)) };
+        let registers = unsafe { trap.setup_trap_handler(|| End::Signalled) };
         set_registers(context, registers);
         true
     }

@@ -129,9 +129,9 @@ impl Runtime {
         let execution = self.execution_mut();
         // It may have caused whatever else went wrong, such as a panic of the thread that joined the
         // other one.
-        if let Some(complaint) = foreign::misuse_of(execution.serial) {
+        if let Some(misuse) = foreign::misuse_of(execution.serial) {
             execution.phase = Phase::Teardown;
-            execution.teardown.stop = Some(complaint.into());
+            execution.teardown.stop = Some(misuse.into());
         }
         // Whatever stops an execution tears it down.
         if execution.phase == Phase::Running {
@@ -202,7 +202,7 @@ impl Runtime {
         match end {
             End::Returned | End::Unwound => {}
             End::Overflowed => return self.overflow(thread),
-            End::Signalled(caught) => return self.signal(thread, caught),
+            End::Signalled => return self.signal(thread, CaughtSignal::last()),
             End::Panicked(payload) => {
                 let error = panic_error(thread, &*payload);
                 self.execution_mut().fail(error.into());
@@ -499,9 +499,9 @@ impl Program for Runtime {
         match self.leaked() {
             None => Ok(cleared?),
             Some(leak) => {
-                let complaint = foreign::misuse_of(self.serial);
+                let misuse = foreign::misuse_of(self.serial);
                 cleared?;
-                Err(complaint.unwrap_or(leak).into())
+                Err(misuse.unwrap_or(leak).into())
             }
         }
     }

@@ -38,6 +38,11 @@ pub trait Variable {
         None
     }
 
+    /// The error if the memory must not be accessed.
+    fn forbidden(&self, _access: &MemoryAccess, _thread: ThreadId) -> Option<ProgramError> {
+        None
+    }
+
     /// The error if such an access ends the execution.
     fn error(&self, finding: MemoryFinding) -> ProgramError {
         finding.into_error(|_| None, |_| None)
@@ -292,6 +297,22 @@ impl<V: Variable> Operand<'_, V> {
         });
     }
 
+    /// Begins a store that the program itself performs, before its next operation: then, call
+    /// [`Current::finish_store`]. Not for executions with store buffers.
+    pub fn begin_store(self, current: Current, location: LocationRef) {
+        let (object, order) = (self.object, Ordering::Relaxed);
+        let drains = Drained::Nothing;
+        self.operation(current, Effect::Write, drains, location, move |step| {
+            let state = step.state(object);
+            step.write(object, state);
+            let events = step.target().store(object, order);
+            step.emit(events, state);
+            self.order(step, AccessKind::AtomicWrite, |races, thread| {
+                races.store(thread, object, order);
+            });
+        });
+    }
+
     /// Issues a store to the thread's buffer. It is a step, though no other thread can observe it,
     /// so that a loop that stores is not assumed to only wait.
     #[cold]
@@ -409,7 +430,9 @@ impl<V: Variable> Operand<'_, V> {
             order(races, thread);
         }
         if let Some(access) = access {
-            if let Err(finding) = step.note_atomic_access(access, time) {
+            if let Some(error) = self.variable.forbidden(&access, thread) {
+                step.fail(error);
+            } else if let Err(finding) = step.note_atomic_access(access, time) {
                 step.fail(self.variable.error(finding));
             }
         }

@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::binary::{BINARY_VERSION, MAX_PAYLOAD_BYTES};
 use crate::names::NameProblem;
 
-/// A mistake in a binary trace. Offsets are bytes of the decompressed file, from 0.
+/// An error in a binary trace. Offsets are bytes of the decompressed file, from 0.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum BinaryError {

@@ -25,10 +25,10 @@ pub enum ReadError {
     /// The input itself failed.
     #[error("cannot read the trace: {0}")]
     Io(#[source] io::Error),
-    /// A text trace has a mistake.
+    /// A text trace has an error.
     #[error(transparent)]
     Text(#[from] Box<TextError>),
-    /// A binary trace has a mistake.
+    /// A binary trace has an error.
     #[error(transparent)]
     Binary(#[from] Box<BinaryError>),
     /// A compressed trace could not be decompressed.

@@ -111,7 +111,7 @@ impl TraceReader {
     /// Replaces the contents of `batch` by the next accesses: at least one and at
     /// most [`BATCH_LENGTH`]. At the end of the trace, `false` and none.
     ///
-    /// All accesses before a mistake are delivered before the error is.
+    /// All accesses before an error are delivered before it.
     pub fn next_batch(&mut self, batch: &mut Vec<Access>) -> Result<bool, ReadError> {
         batch.clear();
         match std::mem::replace(&mut self.state, State::Failed) {

@@ -1,4 +1,4 @@
-//! Every mistake in a binary trace, with its exact message.
+//! Every error in a binary trace, with its exact message.
 //!
 //! The files are put together by hand, following `docs/trace-format.md` and
 //! sharing nothing with the writer.

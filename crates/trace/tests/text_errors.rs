@@ -1,4 +1,4 @@
-//! Every mistake in a text trace, with its exact message.
+//! Every error in a text trace, with its exact message.
 
 use crate::support;
 

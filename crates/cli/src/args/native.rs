@@ -202,7 +202,7 @@ pub struct CheckArguments {
     #[arg(long, value_name = "PATH")]
     pub checkpoint: Option<PathBuf>,
 
-    /// Use N worker threads, or `all` for one per processor [default: 1]
+    /// As for other checks; programs in C and C++ are checked by one worker so far
     #[arg(long, short = 'j', value_name = "N", value_parser = workers_or_all)]
     pub workers: Option<String>,
 

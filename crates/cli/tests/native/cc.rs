@@ -47,12 +47,12 @@ fn options_are_variables() {
             "STORE_BUFFERS=on SPIN_BOUND=9 STACK_SIZE=65536",
         ),
         (
-            "--continue-after-failure -j 2",
-            "CONTINUE_AFTER_FAILURE=on WORKERS=2",
+            "--continue-after-failure -j 2 -q",
+            "CONTINUE_AFTER_FAILURE=on WORKERS=2 PROGRESS=off",
         ),
         (
-            "--workers all --max-executions 5",
-            "WORKERS=all MAX_EXECUTIONS=5",
+            "--workers all --max-executions 5 -q",
+            "WORKERS=all MAX_EXECUTIONS=5 PROGRESS=off",
         ),
         (
             "--max-steps 7 --max-time 1.5m -q",
@@ -68,7 +68,7 @@ fn options_are_variables() {
         let mut words = vec!["fencepost", "cc", "a.c"];
         words.extend(options.split(' '));
         let text = lab.run(&words);
-        let names = ["COMMAND", "RUNTIME"].map(|name| format!("FENCEPOST_{name}="));
+        let names = ["COMMAND", "RUNTIME", "WATCHED"].map(|name| format!("FENCEPOST_{name}="));
         let mut set: Vec<&str> = lines(&text, "FENCEPOST_");
         set.retain(|line| !names.iter().any(|name| line.starts_with(name.as_str())));
         let mut expected: Vec<String> = variables

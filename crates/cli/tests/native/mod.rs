@@ -2,6 +2,8 @@
 
 mod bad_input;
 mod cc;
+mod crashes;
+mod projects;
 mod reports;
 mod run;
 mod wrappers;

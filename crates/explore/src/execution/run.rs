@@ -189,15 +189,15 @@ impl<P: Program> Run<P> {
 
     fn replay_events(&mut self, events: usize) -> Result<(), StopOf<P>> {
         self.performed.is_replayed = true;
-        let mut result = Ok(());
         for position in 0..events {
-            result = self.replay(position as u32);
-            if result.is_err() {
-                break;
+            // No result that is assigned here again and again: it is large, and has to be dropped.
+            if let Err(stop) = self.replay(position as u32) {
+                self.performed.is_replayed = false;
+                return Err(stop);
             }
         }
         self.performed.is_replayed = false;
-        result
+        Ok(())
     }
 
     /// Takes the turns of the prefix, as part of the start of the execution.
@@ -229,7 +229,7 @@ impl<P: Program> Run<P> {
         self.monitor.clear();
     }
 
-    /// Ends the execution that was begun. The end is another one if the program complains about it.
+    /// Ends the execution that was begun. The end is another one if the program reports an error then.
     pub(crate) fn finish(&mut self, end: &mut EndOf<P>) {
         let is_complete = matches!(end, End::Complete);
         if let Err(stop) = self.stop_program(is_complete) {
@@ -509,10 +509,12 @@ impl<P: Program> Run<P> {
         }
         let (repeats, mut thread) = next?;
         if repeats > self.livelock_after {
+            // They may wait for a thread that an assumption has stopped, or the program has ended.
+            if self.has_stopped_thread() || self.program.is_over() {
+                return None;
+            }
             match without_end {
                 Some((_, other)) => thread = other,
-                // They may wait for a thread that an assumption has stopped, or the program has ended.
-                None if self.has_stopped_thread() || self.program.is_over() => return None,
                 None => return Some(Err(Fault::Livelock(self.waiting()).into())),
             }
         }

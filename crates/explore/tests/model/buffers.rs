@@ -182,7 +182,10 @@ impl<'a> Search<'a> {
         let is_cut = threads.any(|thread| machine.is_held_back(self, thread));
         self.seen.fails |= fails;
         self.seen.is_cut |= is_cut;
-        self.seen.deadlocks |= waits && !fails && !is_cut;
+        let mut threads = 0..machine.processors.len();
+        let is_stopped = threads
+            .any(|thread| machine.instruction(self.model, thread) == Some(Instruction::Stop));
+        self.seen.deadlocks |= waits && !fails && !is_cut && !is_stopped;
         if !self.seen.leaves_sc {
             self.seen.leaves_sc = order::happens_before_cycle(&machine.trace()).is_some();
         }
@@ -378,6 +381,7 @@ impl Machine {
             },
             Instruction::Receive(channel) => self.value(channel) != 0,
             Instruction::Join(other) => self.processors[other].life == Life::Ended,
+            Instruction::Stop => false,
             _ => true,
         }
     }

@@ -25,6 +25,8 @@ pub type StepName = (u32, u32);
 pub enum Status {
     Finished,
     Deadlocked,
+    /// An assumption has stopped a thread, and no other can continue.
+    Stopped,
     /// An assertion failed.
     Failed,
 }
@@ -260,9 +262,14 @@ pub fn status_of<P: Program>(program: &P) -> Option<Status> {
     if threads.clone().any(|thread| is_resumable(program, thread)) {
         return None;
     }
-    let waits =
-        threads.any(|thread| matches!(program.status(thread), ThreadStatus::Pending { .. }));
-    Some(if waits {
+    let is_stopped = |thread| {
+        let status = program.status(thread);
+        matches!(status, ThreadStatus::Pending { intent, .. } if intent == Intent::Stopped)
+    };
+    let waits = |thread| matches!(program.status(thread), ThreadStatus::Pending { .. });
+    Some(if threads.clone().any(is_stopped) {
+        Status::Stopped
+    } else if threads.any(waits) {
         Status::Deadlocked
     } else {
         Status::Finished

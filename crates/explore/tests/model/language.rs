@@ -146,6 +146,8 @@ pub enum Instruction {
     Receive(Address),
     /// The thread is in a loop that waits.
     Hint,
+    /// The program assumes that no execution gets here.
+    Stop,
     Join(usize),
     /// Invisible from here on.
     Spawn(usize),
@@ -190,6 +192,8 @@ pub struct Model {
     pub threads: Vec<Vec<Instruction>>,
     /// Whether nothing waits for threads that are blocked when thread 0 has ended.
     pub ends_with_first: bool,
+    /// Whether loops are said to go round without end, instead of coming back.
+    pub loops_have_no_end: bool,
 }
 
 impl Model {
@@ -294,6 +298,7 @@ impl Builder {
             objects: self.objects,
             threads: self.threads,
             ends_with_first: false,
+            loops_have_no_end: false,
         })
     }
 
@@ -542,6 +547,7 @@ impl fmt::Display for Instruction {
             Instruction::Send(channel) => write!(f, "send {channel}"),
             Instruction::Receive(channel) => write!(f, "receive {channel}"),
             Instruction::Hint => f.write_str("hint"),
+            Instruction::Stop => f.write_str("stop"),
             Instruction::Join(thread) => write!(f, "join T{thread}"),
             Instruction::Spawn(thread) => write!(f, "spawn T{thread}"),
             Instruction::Set { into, value } => write!(f, "{into} = {value}"),

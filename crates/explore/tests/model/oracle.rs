@@ -194,7 +194,7 @@ impl World {
                 usize::from(self.shared[mutex.index()] == Shared::Holder(None))
             }
             Instruction::Wake { spurious, .. } => usize::from(spurious || self.notified[thread]),
-            Instruction::Join(_) => 0,
+            Instruction::Join(_) | Instruction::Stop => 0,
             Instruction::NotifyOne(condvar) => match &self.shared[condvar.index()] {
                 Shared::Waiters(waiters) => waiters.len().max(1),
                 other => panic!("{other:?} is no condition variable"),
@@ -403,11 +403,18 @@ impl World {
         self.instruction(model, thread) == Some(Instruction::Hint)
     }
 
+    /// Whether an assumption has stopped a thread.
+    fn has_stopped(&self, model: &Model) -> bool {
+        let mut threads = 0..self.lives.len();
+        threads.any(|thread| self.instruction(model, thread) == Some(Instruction::Stop))
+    }
+
     /// How it ended, if no thread is enabled.
-    fn status(&self) -> Status {
+    fn status(&self, model: &Model) -> Status {
         let lives = |life: &Life| matches!(life, Life::At(_));
         match self {
             _ if self.has_failed => Status::Failed,
+            _ if self.has_stopped(model) => Status::Stopped,
             _ if self.lives.iter().any(lives) => Status::Deadlocked,
             _ => Status::Finished,
         }
@@ -518,7 +525,7 @@ pub fn truth_after(
             if is_final && node.beginning.is_cut(model, limits) {
                 truth.is_cut = true;
             } else if is_final {
-                let class = tracker.finish(node.beginning.world.status());
+                let class = tracker.finish(node.beginning.world.status(model));
                 let fewest = truth.classes.entry(class).or_insert(node.preemptions);
                 *fewest = (*fewest).min(node.preemptions);
                 truth.interleavings += node.interleavings;
@@ -608,7 +615,7 @@ fn extend(
     }
     if is_final && !beginning.is_cut(model, limits) {
         visit(
-            tracker.clone().finish(beginning.world.status()),
+            tracker.clone().finish(beginning.world.status(model)),
             preemptions,
         );
     }
@@ -619,6 +626,8 @@ fn extend(
 pub struct Reachable {
     pub fails: bool,
     pub deadlocks: bool,
+    /// Whether an assumption can stop a thread.
+    pub stops: bool,
     /// Whether all threads can end.
     pub finishes: bool,
     /// Whether a state can be reached from which no execution ends: threads can go on, but only
@@ -632,13 +641,16 @@ pub fn reachable(model: &Arc<Model>, limit: usize) -> Option<Reachable> {
     let mut numbers: FxHashMap<World, usize> = FxHashMap::default();
     let mut predecessors: Vec<Vec<usize>> = vec![Vec::new()];
     let mut ends = Vec::new();
-    let (mut fails, mut deadlocks, mut finishes) = (false, false, false);
+    let (mut fails, mut deadlocks, mut stops, mut finishes) = (false, false, false, false);
     let first = World::new(model);
     let mut open = vec![(first.clone(), 0)];
     numbers.insert(first, 0);
     while let Some((world, number)) = open.pop() {
         let mut is_final = true;
-        let is_over = model.ends_with_first && world.lives[0] == Life::Dead;
+        let has_stopped = world.has_stopped(model);
+        stops |= has_stopped;
+        // Nothing that waits from here on is at fault.
+        let is_over = has_stopped || model.ends_with_first && world.lives[0] == Life::Dead;
         for thread in 0..model.threads.len() {
             for way in 0..world.ways(model, thread) {
                 is_final = false;
@@ -657,9 +669,10 @@ pub fn reachable(model: &Arc<Model>, limit: usize) -> Option<Reachable> {
             ends.push(number);
         }
         if is_final {
-            match world.status() {
+            match world.status(model) {
                 Status::Failed => fails = true,
                 Status::Deadlocked if !is_over => deadlocks = true,
+                Status::Stopped => {}
                 Status::Deadlocked | Status::Finished => finishes = true,
             }
         }
@@ -676,6 +689,7 @@ pub fn reachable(model: &Arc<Model>, limit: usize) -> Option<Reachable> {
     Some(Reachable {
         fails,
         deadlocks,
+        stops,
         finishes,
         livelocks: leads_to_end.contains(&false),
         states: predecessors.len(),

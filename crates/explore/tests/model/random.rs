@@ -36,6 +36,8 @@ pub enum Item {
     /// A load and a compare-exchange, twice if the first one fails.
     Retry,
     Assert,
+    /// Stops the thread, or not, by what was read before.
+    Assume,
     /// Waits in a loop for a cell.
     Spin,
 }
@@ -194,6 +196,13 @@ impl Shape {
     pub fn with_assertions(mut self) -> Self {
         let total: u64 = self.weights.iter().map(|(_, weight)| weight).sum();
         self.weights.push((Item::Assert, total / 6 + 1));
+        self
+    }
+
+    /// The same with assumptions.
+    pub fn with_assumptions(mut self) -> Self {
+        let total: u64 = self.weights.iter().map(|(_, weight)| weight).sum();
+        self.weights.push((Item::Assume, total / 6 + 1));
         self
     }
 
@@ -435,6 +444,7 @@ impl<'a> Generator<'a> {
             Item::Guard => self.guard(code, room),
             Item::Retry => self.retry(code),
             Item::Assert => self.assertion(code),
+            Item::Assume => self.assumption(code),
             Item::Spin => self.spin(code),
             single => {
                 let instruction = self.instruction(single);
@@ -580,6 +590,15 @@ impl<'a> Generator<'a> {
             _ => 1 + self.random.below(2),
         };
         code.assert(register, test, value);
+        0
+    }
+
+    /// It does not count as an item.
+    fn assumption(&mut self, code: &mut Code) -> u64 {
+        let (register, test, holds) = (self.source(), self.test(), code.label());
+        code.jump_if(register, test, self.random.below(2), holds);
+        code.push(Instruction::Stop);
+        code.place(holds);
         0
     }
 

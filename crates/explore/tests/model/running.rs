@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use fencepost_explore::program::{
-    Condition, Effect, Intent, Performed, Program, ThreadStatus, Touch, TouchKind,
+    Condition, Effect, Intent, Performed, Program, Round, ThreadStatus, Touch, TouchKind,
 };
 use fencepost_memory::{Access, Address, LocationId, Operation, ThreadId};
 
@@ -29,6 +29,8 @@ struct Thread {
     phase: Phase,
     next: usize,
     registers: [u64; REGISTERS],
+    /// The number of its operations since its last hint, with that one. None before the first.
+    since_hint: Option<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,6 +79,7 @@ impl ModelProgram {
             phase: Phase::Absent,
             next: 0,
             registers: [0; REGISTERS],
+            since_hint: None,
         };
         self.threads.clear();
         self.threads.resize(self.model.threads.len(), absent);
@@ -229,6 +232,7 @@ impl ModelProgram {
                 self.synchronize(thread, channel, after, performed);
             }
             Instruction::Hint => {}
+            Instruction::Stop => unreachable!("nobody continues after it"),
             Instruction::Join(other) => {
                 self.tell(thread, Operation::Fence, None, performed);
                 let end = self.model.end(other);
@@ -471,6 +475,7 @@ impl ModelProgram {
             },
             Instruction::Receive(channel) => waiting_write(channel, Condition::Differs(0)),
             Instruction::Hint => Intent::SpinHint,
+            Instruction::Stop => Intent::Stopped,
             Instruction::Join(other) => Intent::Join(ThreadId(other as u32)),
             Instruction::Spawn(_)
             | Instruction::Set { .. }
@@ -534,8 +539,21 @@ impl Program for ModelProgram {
         let thread = thread.index();
         assert_eq!(self.threads[thread].phase, Phase::Alive);
         let instruction = self.next_instruction(thread).expect("it is alive");
+        let since_hint = &mut self.threads[thread].since_hint;
+        *since_hint = match instruction {
+            Instruction::Hint => Some(1),
+            _ => since_hint.map(|operations| operations + 1),
+        };
         self.perform(thread, instruction, outcome, performed);
         Ok(self.run_on(thread, performed)?)
+    }
+
+    fn round(&self, thread: ThreadId) -> Round {
+        if !self.model.loops_have_no_end {
+            return Round::Assumed;
+        }
+        let since_hint = self.threads[thread.index()].since_hint;
+        since_hint.map_or(Round::New, Round::Bounded)
     }
 
     fn is_over(&self) -> bool {

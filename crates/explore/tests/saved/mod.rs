@@ -5,7 +5,7 @@ use fencepost_checkpoint::{Kind, open, seal};
 use fencepost_memory::Random;
 use serde::{Deserialize, Serialize};
 
-pub const FORMAT_VERSION: u32 = 5;
+pub const FORMAT_VERSION: u32 = 6;
 
 /// The length of the envelope's header.
 const HEADER: usize = 28;
@@ -22,8 +22,8 @@ pub struct Contents {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Totals {
-    /// Executions, abandoned, steps, faults, borderline, violations, milliseconds.
-    pub counts: [u64; 7],
+    /// Executions, abandoned, steps, faults, borderline, violations, pruned, milliseconds.
+    pub counts: [u64; 8],
     pub hit_spin_bound: bool,
     pub waits: Vec<Option<u32>>,
     pub tally: Vec<([u64; 3], u64)>,
@@ -85,6 +85,7 @@ pub enum TouchKind {
 pub enum Intent {
     Local,
     SpinHint,
+    Stopped,
     Join(u32),
     Access(u32, Effect, bool),
 }

@@ -303,7 +303,10 @@ fn has_ended(current: Current, thread: memory::ThreadId, location: LocationRef) 
 pub(super) fn wait_for_return(current: Current, thread: memory::ThreadId, location: LocationRef) {
     if !current.are_destructors_late() {
         join_thread(current, thread, location);
-        return current.wait_until_finished(&[thread]);
+        if current.is_live(thread) {
+            current.wait_until_finished(&[thread]);
+        }
+        return;
     }
     let object = current.tokens(thread).start;
     let intent = Intent::Access {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use fencepost_explore::{Condition, Effect, Intent};
@@ -25,21 +26,32 @@ pub struct Scope<'scope, 'env: 'scope> {
 enum ScopeInner<'scope, 'env> {
     /// Outside of a check. Set once `std` has created it.
     Std(OnceLock<&'scope std::thread::Scope<'scope, 'env>>),
-    Checked(Mutex<Threads>),
+    Checked(Threads),
 }
 
 /// The threads of a scope in a check.
 #[derive(Default)]
 struct Threads {
     /// Those that have not been joined yet.
-    unjoined: Vec<memory::ThreadId>,
-    /// How many handles have not been dropped.
-    handles: usize,
+    unjoined: Mutex<Vec<memory::ThreadId>>,
+    /// How many handles have not been dropped. The threads of a check are on one OS thread, and whoever
+    /// drops a handle on another one is not waited for.
+    handles: AtomicUsize,
 }
 
 impl Threads {
-    fn set_joined(&mut self, joined: Option<memory::ThreadId>) {
-        self.unjoined.retain(|thread| Some(*thread) != joined);
+    fn lock(&self) -> MutexGuard<'_, Vec<memory::ThreadId>> {
+        self.unjoined.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes a thread that was joined. Returns the first that was not.
+    fn set_joined(&self, joined: Option<memory::ThreadId>) -> Option<memory::ThreadId> {
+        let mut unjoined = self.lock();
+        let known = unjoined.iter().position(|thread| Some(*thread) == joined);
+        if let Some(position) = known {
+            unjoined.remove(position);
+        }
+        unjoined.first().copied()
     }
 }
 
@@ -89,17 +101,18 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
     let scope = Scope {
-        inner: ScopeInner::Checked(Mutex::default()),
+        inner: ScopeInner::Checked(Threads::default()),
         scope: PhantomData,
         env: PhantomData,
     };
     let result = catch_unwind(AssertUnwindSafe(|| {
         let value = f(&scope);
+        let mut unjoined = scope.set_joined(None);
         // A thread that was not joined may still run, and then `std` parks.
-        let may_park = scope.first_unjoined().is_some();
-        while let Some(thread) = scope.first_unjoined() {
+        let may_park = unjoined.is_some();
+        while let Some(thread) = unjoined {
             wait_for_return(current, thread, location);
-            scope.set_joined(thread);
+            unjoined = scope.set_joined(unjoined);
         }
         if scope.has_leaked_handle() {
             wait_for_ever(current, location);
@@ -114,10 +127,6 @@ where
         current.wait_until_finished(&scope.unjoined());
         resume_unwind(payload)
     })
-}
-
-fn lock(threads: &Mutex<Threads>) -> MutexGuard<'_, Threads> {
-    threads.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// In `std` a thread counts as running as long as its handle exists. So a scope whose handle was
@@ -150,30 +159,25 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             .expect("failed to spawn thread")
     }
 
-    fn first_unjoined(&self) -> Option<memory::ThreadId> {
+    /// Removes a thread that was joined. Returns the first that was not.
+    fn set_joined(&self, joined: Option<memory::ThreadId>) -> Option<memory::ThreadId> {
         match &self.inner {
             ScopeInner::Std(_) => None,
-            ScopeInner::Checked(threads) => lock(threads).unjoined.first().copied(),
+            ScopeInner::Checked(threads) => threads.set_joined(joined),
         }
     }
 
     fn unjoined(&self) -> Vec<memory::ThreadId> {
         match &self.inner {
             ScopeInner::Std(_) => Vec::new(),
-            ScopeInner::Checked(threads) => lock(threads).unjoined.clone(),
-        }
-    }
-
-    fn set_joined(&self, joined: memory::ThreadId) {
-        if let ScopeInner::Checked(threads) = &self.inner {
-            lock(threads).set_joined(Some(joined));
+            ScopeInner::Checked(threads) => threads.lock().clone(),
         }
     }
 
     fn has_leaked_handle(&self) -> bool {
         match &self.inner {
             ScopeInner::Std(_) => false,
-            ScopeInner::Checked(threads) => lock(threads).handles > 0,
+            ScopeInner::Checked(threads) => threads.handles.load(Ordering::Acquire) > 0,
         }
     }
 }
@@ -218,9 +222,8 @@ impl Builder {
                 // handle takes its thread out of there only when it has the result, so that nothing
                 // is borrowed any more.
                 let joinable = unsafe { spawn_checked(current, self.into_options(), location, f) };
-                let mut listed = lock(threads);
-                listed.unjoined.extend(joinable.id());
-                listed.handles += 1;
+                threads.lock().extend(joinable.id());
+                threads.handles.fetch_add(1, Ordering::Relaxed);
                 ScopedInner::Checked(joinable, CountedHandle(threads))
             }
             (ScopeInner::Checked(_), None) => {
@@ -242,11 +245,11 @@ enum ScopedInner<'scope, T> {
 }
 
 /// One of the handles that a scope in a check counts.
-struct CountedHandle<'scope>(&'scope Mutex<Threads>);
+struct CountedHandle<'scope>(&'scope Threads);
 
 impl Drop for CountedHandle<'_> {
     fn drop(&mut self) {
-        lock(self.0).handles -= 1;
+        self.0.handles.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -263,7 +266,7 @@ impl<T> ScopedJoinHandle<'_, T> {
             ScopedInner::Checked(joinable, handle) => {
                 let id = joinable.id();
                 let result = joinable.join(location);
-                lock(handle.0).set_joined(id);
+                handle.0.set_joined(id);
                 result
             }
         }

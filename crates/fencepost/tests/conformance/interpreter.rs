@@ -18,7 +18,7 @@ use super::library::sync::{
 use super::library::thread::{self, JoinHandle, ScopedJoinHandle, Thread};
 use super::library::thread_local;
 use crate::journal::Journal;
-use crate::program::{Op, Program};
+use crate::program::{Fetch, Op, Program};
 
 /// Long enough that something can happen meanwhile.
 const TIMEOUT: Duration = Duration::from_micros(100);
@@ -299,6 +299,15 @@ impl Own {
             } => {
                 let result = values[place].compare_exchange(expected, new, success, failure);
                 self.note(result.unwrap_or_else(|found| found));
+            }
+            Op::FetchWith(fetch, place, operand, ordering) => {
+                let variable = &values[place];
+                self.note(match fetch {
+                    Fetch::Add => variable.fetch_add(operand, ordering),
+                    Fetch::And => variable.fetch_and(operand, ordering),
+                    Fetch::Or => variable.fetch_or(operand, ordering),
+                    Fetch::Xor => variable.fetch_xor(operand, ordering),
+                });
             }
             Op::Fence(ordering) => fence(ordering),
             _ => {}

@@ -22,6 +22,8 @@ pub enum Op {
         success: Ordering,
         failure: Ordering,
     },
+    /// An atomic operation that returns the value before it.
+    FetchWith(Fetch, usize, u32, Ordering),
     Fence(Ordering),
     /// Loads, and does this if the value is not 0.
     IfSet(usize, Ordering, Vec<Op>),
@@ -73,6 +75,27 @@ pub enum Op {
     GetMutArc,
     Upgrade,
     DropWeak,
+}
+
+/// What an atomic variable is changed to, with a second number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Fetch {
+    Add,
+    And,
+    Or,
+    Xor,
+}
+
+impl Fetch {
+    /// The new value.
+    pub fn of(self, old: u32, operand: u32) -> u32 {
+        match self {
+            Fetch::Add => old + operand,
+            Fetch::And => old & operand,
+            Fetch::Or => old | operand,
+            Fetch::Xor => old ^ operand,
+        }
+    }
 }
 
 /// How the program has a channel.
@@ -168,6 +191,17 @@ const FAMILIES: [Family; 9] = [
     Family::Arc,
 ];
 
+/// Those that C has.
+const FAMILIES_OF_C: [Family; 7] = [
+    Family::Atomics,
+    Family::Ends,
+    Family::Mutex,
+    Family::Condvar,
+    Family::RwLock,
+    Family::Barrier,
+    Family::Once,
+];
+
 const LOADS: [Ordering; 3] = [Ordering::Relaxed, Ordering::Acquire, Ordering::SeqCst];
 const STORES: [Ordering; 3] = [Ordering::Relaxed, Ordering::Release, Ordering::SeqCst];
 const EXCHANGES: [Ordering; 5] = [
@@ -188,6 +222,19 @@ pub enum Programs {
     OfOrderings,
     /// Of all types, with cells that may race, and panics.
     WithFailures,
+    /// Of what C has. The first thread joins the others.
+    OfC,
+    /// Of locks in C, and atomics and fences with any ordering.
+    OfOrderingsOfC,
+    /// Of what C has, with cells that may race, and panics.
+    OfCWithFailures,
+}
+
+impl Programs {
+    fn are_of_c(self) -> bool {
+        use Programs::{OfC, OfCWithFailures, OfOrderingsOfC};
+        matches!(self, OfC | OfOrderingsOfC | OfCWithFailures)
+    }
 }
 
 /// Makes random programs.
@@ -220,12 +267,24 @@ impl Generator {
             (Programs::OfAllTypes, _) => {
                 vec![self.pick(&FAMILIES), self.pick(&FAMILIES), Family::Atomics]
             }
-            (Programs::OfOrderings, 0) => vec![Family::Orderings],
-            (Programs::OfOrderings, _) => {
+            (Programs::OfOrderings | Programs::OfOrderingsOfC | Programs::OfC, 0) => {
+                vec![Family::Orderings]
+            }
+            (Programs::OfOrderings | Programs::OfOrderingsOfC, _) => {
                 let locks = self.pick(&[Family::Mutex, Family::RwLock]);
                 vec![Family::Orderings, Family::Orderings, locks]
             }
-            (Programs::WithFailures, 0) => vec![Family::Orderings, Family::Cells],
+            (Programs::OfC, _) => vec![
+                self.pick(&FAMILIES_OF_C),
+                self.pick(&FAMILIES_OF_C),
+                Family::Orderings,
+            ],
+            (Programs::WithFailures | Programs::OfCWithFailures, 0) => {
+                vec![Family::Orderings, Family::Cells]
+            }
+            (Programs::OfCWithFailures, _) => {
+                vec![self.pick(&FAMILIES_OF_C), Family::Orderings, Family::Cells]
+            }
             (Programs::WithFailures, _) => vec![
                 self.pick(&FAMILIES),
                 self.pick(&[Family::Orderings, Family::Atomics]),
@@ -239,7 +298,7 @@ impl Generator {
             receiver: self.random.below(children as u64 + 1) as usize,
         });
         let mut program = Program {
-            is_scoped: self.chance(2),
+            is_scoped: !self.programs.are_of_c() && self.chance(2),
             channel,
             has_arc: families.contains(&Family::Arc),
             before: Vec::new(),
@@ -254,6 +313,10 @@ impl Generator {
         }
         program.before = self.ops(&program, &families, 0, 1);
         program.between = self.ops(&program, &families, 0, longest);
+        if self.programs.are_of_c() {
+            let ends = (1..program.thread_count()).map(Op::Join);
+            program.between.extend(ends);
+        }
         program.after = self.ops(&program, &families, 0, 2);
         program
     }
@@ -279,8 +342,12 @@ impl Generator {
             false => {
                 let family = match self.programs {
                     Programs::OfAllTypes => Family::Atomics,
-                    Programs::OfOrderings => Family::Orderings,
-                    Programs::WithFailures => self.pick(&[Family::Cells, Family::Orderings]),
+                    Programs::OfOrderings | Programs::OfOrderingsOfC | Programs::OfC => {
+                        Family::Orderings
+                    }
+                    Programs::WithFailures | Programs::OfCWithFailures => {
+                        self.pick(&[Family::Cells, Family::Orderings])
+                    }
                 };
                 vec![self.op(program, family, thread, false)]
             }
@@ -300,8 +367,36 @@ impl Generator {
         Op::IfSet(place, ordering, inner)
     }
 
+    /// C has no failure ordering that is stronger than that of success.
+    fn op_with_ordering_of_c(&mut self, place: usize, value: u32) -> Op {
+        let success = self.pick(&EXCHANGES);
+        let failures = match success {
+            Ordering::SeqCst => &LOADS[..],
+            Ordering::Acquire | Ordering::AcqRel => &LOADS[..2],
+            _ => &LOADS[..1],
+        };
+        match self.random.below(3) {
+            0 => {
+                let fetch = self.pick(&[Fetch::Add, Fetch::And, Fetch::Or, Fetch::Xor]);
+                Op::FetchWith(fetch, place, value, success)
+            }
+            1 => Op::CompareExchange {
+                place,
+                expected: self.random.below(2) as u32,
+                new: value,
+                success,
+                failure: self.pick(failures),
+            },
+            _ => Op::SwapWith(place, value, success),
+        }
+    }
+
     fn op_with_ordering(&mut self, place: usize, value: u32) -> Op {
+        if self.programs.are_of_c() && self.chance(6) {
+            return self.op_with_ordering_of_c(place, value);
+        }
         match self.random.below(8) {
+            6 if self.programs.are_of_c() => self.op_with_ordering_of_c(place, value),
             0..=2 => Op::LoadWith(place, self.pick(&LOADS)),
             3 | 4 => Op::StoreWith(place, value, self.pick(&STORES)),
             5 => Op::SwapWith(place, value, self.pick(&EXCHANGES)),
@@ -338,9 +433,9 @@ impl Generator {
                 _ => Op::Unpark(other),
             },
             Family::Ends => match self.random.below(5) {
-                0 | 1 => Op::UseLocal,
-                2 => Op::Join(other),
-                3 => Op::IsFinished(other),
+                0 | 1 if !self.programs.are_of_c() => Op::UseLocal,
+                0..=2 => Op::Join(other),
+                3 if !self.programs.are_of_c() => Op::IsFinished(other),
                 _ => Op::Load(0),
             },
             Family::Channel => self.channel_op(program, thread, value),
@@ -390,6 +485,9 @@ impl Generator {
     }
 
     fn once_op(&mut self, program: &Program, thread: usize, value: u32) -> Op {
+        if self.programs.are_of_c() {
+            return Op::CallOnce(self.inner(program, thread));
+        }
         match self.random.below(7) {
             0 | 1 => Op::CallOnce(self.inner(program, thread)),
             2 => Op::IsOnceCompleted,

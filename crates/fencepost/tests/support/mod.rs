@@ -161,8 +161,8 @@ impl Driver {
 
     fn has_ended(&self) -> bool {
         (0..self.runtime.thread_bound()).all(|number| {
-            let standing = self.runtime.status(ThreadId(number as u32));
-            !matches!(standing, ThreadStatus::Pending { .. })
+            let status = self.runtime.status(ThreadId(number as u32));
+            !matches!(status, ThreadStatus::Pending { .. })
         })
     }
 

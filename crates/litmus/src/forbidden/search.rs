@@ -298,29 +298,29 @@ impl<'a> Search<'a> {
             let mut others = rest.clone();
             others.remove(index);
             draft.candidate.coherence[cell].push(last);
-            let go_on =
+            let proceed =
                 |search: &mut Self, draft: &mut Draft| search.choose_last(cell, others, draft);
             match is_first {
-                true => self.with_last(cell, value, draft, go_on)?,
-                false => go_on(self, draft)?,
+                true => self.with_last(cell, value, draft, proceed)?,
+                false => proceed(self, draft)?,
             }
             draft.candidate.coherence[cell].pop();
         }
         Ok(())
     }
 
-    /// Goes on with the final content of a cell, if the wanted state is still possible.
+    /// Continues with the final content of a cell, if the wanted state is still possible.
     fn with_last(
         &mut self,
         cell: usize,
         value: u64,
         draft: &mut Draft,
-        go_on: impl FnOnce(&mut Self, &mut Draft) -> Outcome,
+        proceed: impl FnOnce(&mut Self, &mut Draft) -> Outcome,
     ) -> Outcome {
         let known = draft.known.clone();
         self.observe_cell(CellId(cell as u32), value, &mut draft.known);
         if may_hold(self.test, self.wanted, &draft.known) {
-            go_on(self, draft)?;
+            proceed(self, draft)?;
         }
         draft.known = known;
         Ok(())

@@ -43,24 +43,24 @@ pub(crate) fn of_file(source: &str, file: &File<'_>) -> Option<String> {
 /// A location as herd7 orders and prints it: registers by thread and name, symbolic registers
 /// without a thread, then memory.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Place<'s> {
+enum HerdLocation<'s> {
     Register(u64, &'s str),
     Symbolic(&'s str),
     Memory(&'s str),
 }
 
-impl<'s> Place<'s> {
+impl<'s> HerdLocation<'s> {
     fn of_register(reference: &RegisterRef<'s>) -> Self {
         match reference.thread {
-            Some(thread) => Place::Register(thread, reference.name),
-            None => Place::Symbolic(reference.name),
+            Some(thread) => HerdLocation::Register(thread, reference.name),
+            None => HerdLocation::Symbolic(reference.name),
         }
     }
 
     fn text(&self) -> String {
         match self {
-            Place::Register(thread, name) => format!("{thread}:{name}"),
-            Place::Symbolic(name) | Place::Memory(name) => (*name).to_owned(),
+            HerdLocation::Register(thread, name) => format!("{thread}:{name}"),
+            HerdLocation::Symbolic(name) | HerdLocation::Memory(name) => (*name).to_owned(),
         }
     }
 }
@@ -69,8 +69,8 @@ fn initial(source: &str, file: &File<'_>) -> Option<String> {
     let mut entries = BTreeMap::new();
     for entry in &file.initial {
         let place = match &entry.target {
-            Target::Register(reference) => Place::of_register(reference),
-            Target::Memory(reference) => Place::Memory(reference.name),
+            Target::Register(reference) => HerdLocation::of_register(reference),
+            Target::Memory(reference) => HerdLocation::Memory(reference.name),
         };
         let text = initial_entry(source, entry, &place.text())?;
         // herd7 refuses a second entry.
@@ -197,12 +197,12 @@ fn observed(file: &File<'_>) -> String {
 }
 
 /// An element of an array by its index after everything that is none, by name and then by index.
-type Observed<'s> = (Option<u64>, Place<'s>);
+type Observed<'s> = (Option<u64>, HerdLocation<'s>);
 
 fn observable<'s>(target: &Target<'s>) -> Observed<'s> {
     match target {
-        Target::Register(reference) => (None, Place::of_register(reference)),
-        Target::Memory(reference) => (reference.index, Place::Memory(reference.name)),
+        Target::Register(reference) => (None, HerdLocation::of_register(reference)),
+        Target::Memory(reference) => (reference.index, HerdLocation::Memory(reference.name)),
     }
 }
 

@@ -163,7 +163,7 @@ impl<'a, R: Record> Expander<'a, R> {
         self.work(sink)
     }
 
-    /// Goes on from a state at rest, in every way that has to be tried.
+    /// Continues from a state at rest, in every way that has to be tried.
     pub(super) fn expand(&mut self, state: &State, sink: &mut impl Sink) -> Result<(), Halt> {
         self.come_to_rest(state).map_err(Halt::Fault)?;
         self.choose(state);
@@ -277,7 +277,7 @@ impl<'a, R: Record> Expander<'a, R> {
                     self.apply(task, only)?;
                 }
                 [_] if task.chain >= LONGEST_CHAIN && self.long_chains >= MOST_LONG_CHAINS => {
-                    // The test goes on for ever, or very long.
+                    // The test runs for ever, or very long.
                     self.cut = Some(Cut::LongLoop);
                     self.lost_chains += 1;
                     return Ok(self.lost_chains < MOST_LOST_CHAINS);

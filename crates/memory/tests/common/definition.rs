@@ -8,7 +8,7 @@ use fencepost_memory::{Event, MemoryModel, Operation, Trace};
 
 /// Ways to get the axioms wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mistake {
+pub enum Mutation {
     /// Order a load that reads its own thread's store after other threads' writes.
     DropForwardingException,
     /// Keep the program order from stores to loads.
@@ -27,55 +27,55 @@ pub enum Mistake {
     ExemptTooManyLoads,
 }
 
-impl Mistake {
-    pub const ALL: [Mistake; 8] = [
-        Mistake::DropForwardingException,
-        Mistake::KeepStoreToLoad,
-        Mistake::ForgetFences,
-        Mistake::ForgetBarriers,
-        Mistake::ForgetLockedDrain,
-        Mistake::ForgetPerLocation,
-        Mistake::TakeConflictsWithinThreads,
-        Mistake::ExemptTooManyLoads,
+impl Mutation {
+    pub const ALL: [Mutation; 8] = [
+        Mutation::DropForwardingException,
+        Mutation::KeepStoreToLoad,
+        Mutation::ForgetFences,
+        Mutation::ForgetBarriers,
+        Mutation::ForgetLockedDrain,
+        Mutation::ForgetPerLocation,
+        Mutation::TakeConflictsWithinThreads,
+        Mutation::ExemptTooManyLoads,
     ];
 }
 
-/// Whether the model's axioms, with or without a mistake, allow the trace.
-pub fn allows(model: &MemoryModel, trace: &Trace, mistake: Option<Mistake>) -> bool {
+/// Whether the model's axioms, with or without a mutation, allow the trace.
+pub fn allows(model: &MemoryModel, trace: &Trace, mutation: Option<Mutation>) -> bool {
     let events = trace.events();
-    let has = |m: Mistake| mistake == Some(m);
+    let has = |m: Mutation| mutation == Some(m);
     let barriers: Vec<&Event> = events
         .iter()
         .filter(|e| e.operation() == Operation::StoreBarrier)
         .collect();
     let barrier_between = |x: &Event, y: &Event| {
         let between = |b: &&Event| program_order(x, b) && program_order(b, y);
-        !has(Mistake::ForgetBarriers) && barriers.iter().any(between)
+        !has(Mutation::ForgetBarriers) && barriers.iter().any(between)
     };
     let is_plain_store = |e: &Event| matches!(e.operation(), Operation::Store(_));
     let is_plain_load = |e: &Event| matches!(e.operation(), Operation::Load(_));
     let kept = |x: &Event, y: &Event| {
-        if has(Mistake::KeepStoreToLoad) && is_plain_store(x) && is_plain_load(y) {
+        if has(Mutation::KeepStoreToLoad) && is_plain_store(x) && is_plain_load(y) {
             return true;
         }
         let fences = [x, y].iter().any(|e| e.operation() == Operation::Fence);
-        if has(Mistake::ForgetFences) && fences {
+        if has(Mutation::ForgetFences) && fences {
             return false;
         }
-        if has(Mistake::ForgetLockedDrain) && is_plain_store(x) && y.operation().is_locked() {
+        if has(Mutation::ForgetLockedDrain) && is_plain_store(x) && y.operation().is_locked() {
             return false;
         }
         model.keeps(x.operation(), y.operation(), barrier_between(x, y))
     };
     let reads_own_store = |load: &Event| {
         is_plain_load(load)
-            && !has(Mistake::DropForwardingException)
+            && !has(Mutation::DropForwardingException)
             && events.iter().any(|write| {
                 write.thread() == load.thread()
                     && write.operation().writes()
                     && write.operation().address() == load.operation().address()
                     && (write.coherence == load.coherence
-                        || (has(Mistake::ExemptTooManyLoads) && write.coherence <= load.coherence))
+                        || (has(Mutation::ExemptTooManyLoads) && write.coherence <= load.coherence))
             })
     };
     let relaxed = |x: &Event, y: &Event| {
@@ -83,13 +83,13 @@ pub fn allows(model: &MemoryModel, trace: &Trace, mistake: Option<Mistake>) -> b
             return true;
         }
         let within_thread = x.thread() == y.thread();
-        if within_thread && !has(Mistake::TakeConflictsWithinThreads) {
+        if within_thread && !has(Mutation::TakeConflictsWithinThreads) {
             return false;
         }
         conflict_order(x, y) && !(x.operation().writes() && reads_own_store(y) && !within_thread)
     };
     let against = |x: &Event, y: &Event| program_order(x, y) && conflict_order(y, x);
-    if !has(Mistake::ForgetPerLocation) && any_pair(events, against) {
+    if !has(Mutation::ForgetPerLocation) && any_pair(events, against) {
         return false;
     }
     is_acyclic(events, relaxed)

@@ -11,7 +11,7 @@ pub struct Freed {
 
 /// Where an address is, seen from a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum HeapPosition {
     /// That many bytes after the block's start.
     Inside(usize),
     /// That many bytes before its start.
@@ -38,7 +38,7 @@ pub struct BlockInfo {
     /// Whether it was allocated before `main`.
     pub is_initial: bool,
     /// Where the address is.
-    pub place: Place,
+    pub place: HeapPosition,
 }
 
 /// A block that was allocated in this execution and not freed.
@@ -79,8 +79,9 @@ pub struct BadAccess {
 impl BadAccess {
     /// Whether the byte is in a block that was freed.
     pub fn is_use_after_free(&self) -> bool {
-        self.block
-            .is_some_and(|block| block.freed.is_some() && matches!(block.place, Place::Inside(_)))
+        self.block.is_some_and(|block| {
+            block.freed.is_some() && matches!(block.place, HeapPosition::Inside(_))
+        })
     }
 }
 

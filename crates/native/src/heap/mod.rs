@@ -15,7 +15,7 @@ mod shadow;
 use std::ptr;
 
 pub use info::{
-    AllocationError, BadAccess, BadFree, BlockInfo, Freed, Leak, Place, ReallocationError,
+    AllocationError, BadAccess, BadFree, BlockInfo, Freed, HeapPosition, Leak, ReallocationError,
 };
 pub use reserve::{Layout, ReserveError};
 

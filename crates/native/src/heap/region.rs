@@ -1,6 +1,6 @@
 //! The blocks of one owner, in the order in which they were allocated, which is that of their addresses.
 
-use super::{BlockInfo, Freed, Place};
+use super::{BlockInfo, Freed, HeapPosition};
 
 /// At least this many bytes lie between two blocks.
 pub(super) const REDZONE: usize = 16;
@@ -135,17 +135,21 @@ impl Region {
             (Some(index), following) => match (behind(index), following) {
                 (None, _) => Some(info(
                     index,
-                    Place::Inside(address - self.blocks[index].start),
+                    HeapPosition::Inside(address - self.blocks[index].start),
                 )),
                 (Some(past), Some(following)) if following.start - address < past => {
-                    Some(info(next, Place::Before(following.start - address)))
+                    Some(info(next, HeapPosition::Before(following.start - address)))
                 }
                 _ => Some(info(
                     index,
-                    Place::Behind(address - self.blocks[index].start - self.blocks[index].size),
+                    HeapPosition::Behind(
+                        address - self.blocks[index].start - self.blocks[index].size,
+                    ),
                 )),
             },
-            (None, Some(following)) => Some(info(next, Place::Before(following.start - address))),
+            (None, Some(following)) => {
+                Some(info(next, HeapPosition::Before(following.start - address)))
+            }
             (None, None) => None,
         }
     }

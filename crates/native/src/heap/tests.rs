@@ -151,7 +151,7 @@ fn an_access_off_the_range_or_far_from_blocks_is_judged() {
     );
     let pointer = heap.allocate(7, 100, 16, false, 0).unwrap();
     let far = heap.check(pointer + 1000, 1).unwrap_err().block.unwrap();
-    assert_eq!((far.start, far.place), (pointer, Place::Behind(900)));
+    assert_eq!((far.start, far.place), (pointer, HeapPosition::Behind(900)));
 }
 
 #[test]
@@ -165,7 +165,10 @@ fn bad_frees_say_what_is_wrong() {
     let Err(BadFree::NotStart(Some(inside))) = heap.release(2, block + 8, 0) else {
         panic!("freed")
     };
-    assert_eq!((inside.start, inside.place), (block, Place::Inside(8)));
+    assert_eq!(
+        (inside.start, inside.place),
+        (block, HeapPosition::Inside(8))
+    );
     let freed = heap.release(2, block, 0x200).unwrap();
     assert_eq!(
         (
@@ -208,11 +211,11 @@ fn the_nearest_block_is_named_for_an_address_between_two() {
         heap.block_at(address)
             .map(|block| (block.ordinal, block.place))
     };
-    assert_eq!(place(first - 1), Some((0, Place::Before(1))));
-    assert_eq!(place(first + 15), Some((0, Place::Inside(15))));
-    assert_eq!(place(first + 16), Some((0, Place::Behind(0))));
-    assert_eq!(place(second - 1), Some((1, Place::Before(1))));
-    assert_eq!(place(second + 20), Some((1, Place::Behind(4))));
+    assert_eq!(place(first - 1), Some((0, HeapPosition::Before(1))));
+    assert_eq!(place(first + 15), Some((0, HeapPosition::Inside(15))));
+    assert_eq!(place(first + 16), Some((0, HeapPosition::Behind(0))));
+    assert_eq!(place(second - 1), Some((1, HeapPosition::Before(1))));
+    assert_eq!(place(second + 20), Some((1, HeapPosition::Behind(4))));
     assert_eq!(place(0), None);
 }
 

@@ -45,6 +45,12 @@ pub(crate) struct Known {
     destroyed: FxHashMap<usize, (ThreadId, usize)>,
 }
 
+/// Whether a lock belongs to the library that unwinds stacks. It locks what all threads of the process share, Fencepost's own too,
+/// and keeps it over executions.
+fn is_of_unwinder(lock: usize) -> bool {
+    state().unwinder.contains(&lock)
+}
+
 /// What is known about the locks of this execution.
 fn known<R>(f: impl FnOnce(&mut Known) -> R) -> R {
     let mut state = state();

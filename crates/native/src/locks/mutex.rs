@@ -5,8 +5,9 @@ use std::ffi::c_int;
 use fencepost_runtime::LockMisuseKind;
 use fencepost_runtime::mutex::{FREE, HELD};
 
-use super::{How, Kind, Lock, holder, timed_out};
+use super::{How, Kind, Lock, holder, is_of_unwinder, timed_out};
 use crate::hooks::look_alike;
+use crate::real;
 use crate::time::Deadline;
 use crate::world::inside;
 
@@ -205,6 +206,10 @@ unsafe extern "C-unwind" fn destroy(mutex: usize, returns_to: usize) -> c_int {
 }
 
 unsafe extern "C-unwind" fn lock(mutex: usize, returns_to: usize) -> c_int {
+    if is_of_unwinder(mutex) {
+        // SAFETY: it is a mutex.
+        return unsafe { real::pthread_mutex_lock(mutex) };
+    }
     inside(|| Mutex::begin(mutex, returns_to).lock(How::Waits))
 }
 
@@ -230,5 +235,9 @@ unsafe extern "C-unwind" fn clock_lock(
 }
 
 unsafe extern "C-unwind" fn unlock(mutex: usize, returns_to: usize) -> c_int {
+    if is_of_unwinder(mutex) {
+        // SAFETY: it is a mutex.
+        return unsafe { real::pthread_mutex_unlock(mutex) };
+    }
     inside(|| Mutex::begin(mutex, returns_to).unlock())
 }

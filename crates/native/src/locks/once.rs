@@ -4,8 +4,9 @@ use std::ffi::c_int;
 
 use fencepost_runtime::once::{Begin, DONE, NEW, OnceFlag, RUNNING};
 
-use super::{Kind, Lock};
+use super::{Kind, Lock, is_of_unwinder};
 use crate::hooks::look_alike;
+use crate::real::{self, Routine};
 use crate::world::inside;
 
 const ONCE: Kind = Kind {
@@ -14,8 +15,6 @@ const ONCE: Kind = Kind {
     size: 4,
 };
 const PROGRESS: usize = 0;
-
-type Routine = unsafe extern "C-unwind" fn();
 
 look_alike! {
     fn pthread_once(once: usize, routine: Routine) -> c_int = run_once;
@@ -61,6 +60,10 @@ impl Drop for Running {
 }
 
 unsafe extern "C-unwind" fn run_once(once: usize, routine: Routine, returns_to: usize) -> c_int {
+    if is_of_unwinder(once) {
+        // SAFETY: the arguments are passed on.
+        return unsafe { real::pthread_once(once, routine) };
+    }
     let is_first = inside(|| {
         let (lock, flag) = begin(once, returns_to);
         let is_first = flag.begin(lock.current, lock.location) == Begin::Claimed;

@@ -80,6 +80,8 @@ pub struct CResult {
     pub distinct: u64,
     /// The steps of all executions.
     pub steps: u64,
+    /// Whether the check has seen loops that wait.
+    pub has_waiting_loops: bool,
 }
 
 impl Compiled {
@@ -158,6 +160,9 @@ impl Compiled {
             borderline: number("borderline"),
             distinct: number("distinct"),
             steps: number("steps"),
+            has_waiting_loops: summary["waiting_loops"]
+                .as_array()
+                .is_some_and(|loops| !loops.is_empty()),
         })
     }
 }

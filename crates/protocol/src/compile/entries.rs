@@ -184,7 +184,7 @@ impl<'u, 'm, 'f> Routine<'u, 'm, 'f> {
         self.leave(status::DONE, None);
     }
 
-    /// Tests what can be tested now, binds one more parameter, and goes on; ends by going to
+    /// Tests what can be tested now, binds one more parameter, and continues; ends by going to
     /// `next`.
     fn scan_level(&mut self, scan: &Scan<'_>, level: usize, next: cranelift_codegen::ir::Block) {
         let is_innermost = level == scan.rule.bindings.len();

@@ -38,6 +38,11 @@ pub enum Refusal {
         /// The setting.
         setting: &'static str,
     },
+    /// Plain accesses that race are performed by the program itself, so they cannot wait in store buffers.
+    RacesInBuffers {
+        /// The setting that needs store buffers.
+        setting: &'static str,
+    },
     /// Fence inference needs store-buffer violations, and a check with store buffers reports none.
     InferenceWithBuffers,
     /// Fence inference needs more than a sample of the executions.
@@ -80,6 +85,11 @@ impl Refusal {
                 "`{}` needs the monitor, which finds the store-buffer violations\nhelp: unset FENCEPOST_MONITOR",
                 option(setting)
             ),
+            Refusal::RacesInBuffers { setting } => format!(
+                "`{}` needs store buffers, and plain accesses that race cannot be run with them\n\
+                 help: leave out `--races allow`, or make the accesses atomic",
+                option(setting)
+            ),
             Refusal::InferenceWithBuffers => {
                 "`--infer-fences` needs store-buffer violations, and a check with `--store-buffers` reports none\n\
                  help: use one of the two"
@@ -118,6 +128,10 @@ impl fmt::Display for Refusal {
                 f,
                 "`{setting}` needs the monitor, which finds the store-buffer violations\n\
                  help: remove `monitor(false)`, or unset FENCEPOST_MONITOR"
+            ),
+            Refusal::RacesInBuffers { setting } => write!(
+                f,
+                "`{setting}` needs store buffers, and plain accesses that race cannot be run with them"
             ),
             Refusal::InferenceWithBuffers => f.write_str(
                 "fence inference needs store-buffer violations, and a check with `store_buffers` \
@@ -177,6 +191,10 @@ mod tests {
             (
                 Refusal::NoViolations { setting: "confirm" },
                 "`--confirm` needs store-buffer violations, and a check with `--store-buffers`",
+            ),
+            (
+                Refusal::RacesInBuffers { setting: "confirm" },
+                "help: leave out `--races allow`",
             ),
             (
                 Refusal::BufferedSchedule {

@@ -75,6 +75,8 @@ pub enum Assumption {
     NoSpuriousWakeups,
     /// Spin loops only wait; the report does not list them.
     SpinLoopsOnlyWait,
+    /// The compiler translates each plain access to one instruction, because races are allowed.
+    PlainAccessesKept,
     /// Values that the program leaves open are between these.
     OpenValues {
         /// The least.

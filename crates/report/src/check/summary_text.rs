@@ -412,6 +412,9 @@ pub(super) fn assumption(assumption: &Assumption, language: ProgramLanguage) -> 
             "spin loops only wait (`{}` lists them)",
             language.setting("store_buffers")
         ),
+        Assumption::PlainAccessesKept => {
+            "the compiler kept the plain accesses that race, each as one instruction (`--races allow`)".to_string()
+        }
         Assumption::OpenValues { low, high } => {
             format!("numbers that the program leaves open are from {low} to {high}")
         }

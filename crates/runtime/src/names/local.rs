@@ -251,34 +251,32 @@ impl LocalNames {
         }
     }
 
-    /// Whether an operation here is part of a loop that depends on memory that is not compared.
+    /// Whether a location is in a set. Mostly the set is empty, and the location need not be looked up.
     #[inline]
-    pub fn is_unseen(&mut self, location: LocationRef) -> bool {
-        if self.unseen.is_empty() {
+    fn is_in(&mut self, set: fn(&Self) -> &FxHashSet<LocationId>, location: LocationRef) -> bool {
+        if set(self).is_empty() {
             return false;
         }
         let location = self.location(location);
-        self.unseen.contains(&location)
+        set(self).contains(&location)
+    }
+
+    /// Whether an operation here is part of a loop that depends on memory that is not compared.
+    #[inline]
+    pub fn is_unseen(&mut self, location: LocationRef) -> bool {
+        self.is_in(|names| &names.unseen, location)
     }
 
     /// Whether the loop around an operation here goes round without end.
     #[inline]
     pub fn is_endless(&mut self, location: LocationRef) -> bool {
-        if self.endless.is_empty() {
-            return false;
-        }
-        let location = self.location(location);
-        self.endless.contains(&location)
+        self.is_in(|names| &names.endless, location)
     }
 
     /// Whether other threads can observe the drops of an `Arc` that is created here.
     #[inline]
     pub fn is_drop_visible(&mut self, location: LocationRef) -> bool {
-        if self.visible_drops.is_empty() {
-            return false;
-        }
-        let location = self.location(location);
-        self.visible_drops.contains(&location)
+        self.is_in(|names| &names.visible_drops, location)
     }
 
     /// Remembers the name that the user gave to an object.

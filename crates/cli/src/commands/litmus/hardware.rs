@@ -28,7 +28,7 @@ use crate::progress::RunProgress;
 use super::compare::{Comparison, Explanation};
 use super::one::{self, FileResult, Inputs, Subject};
 use super::pool;
-use super::schedule::{self, Standing};
+use super::schedule::{self, RunStatus};
 
 /// How long tests run if nothing is said: each, and all.
 const EACH: Duration = Duration::from_secs(1);
@@ -66,9 +66,9 @@ impl Candidate {
         })
     }
 
-    fn standing(&self) -> Standing {
+    fn run_status(&self) -> RunStatus {
         let has_ended = !matches!(&self.outcome, Ok(ending) if ending.is_usual());
-        Standing {
+        RunStatus {
             time: self.record.time,
             has_run: self.record.runs > 0,
             is_runnable: !has_ended,
@@ -111,7 +111,7 @@ pub fn run(
     let processor = Processor::detect()
         .map_err(|reason: NotHere| Failure::BadInput(report::not_here(&reason)))?;
     for error in unreadable {
-        complain(error);
+        warn(error);
     }
     let output = arguments.result.file.output.as_deref();
     let mut output = ResultStream::open(output, files.iter().map(PathBuf::as_path))?;
@@ -151,13 +151,13 @@ pub fn run(
     }
     output.flush()?;
     if !is_quiet && files.len() > 1 {
-        complain(&report::totals(&summary.totals, elapsed));
+        warn(&report::totals(&summary.totals, elapsed));
     }
     Ok(summary.exit_code())
 }
 
 /// Prints on standard error. If that is closed, the exit code still tells.
-fn complain(message: &str) {
+fn warn(message: &str) {
     let _ = writeln!(anstream::stderr(), "{message}");
 }
 
@@ -171,7 +171,7 @@ fn read_all(arguments: &LitmusArguments, files: &[PathBuf]) -> Result<Vec<Entry>
         |index| read_one(&files[index], arguments, &inputs),
         |_, entry| -> Result<_, Failure> {
             if !entry.result.error.is_empty() {
-                complain(&entry.result.error);
+                warn(&entry.result.error);
             }
             entries.push(entry);
             interrupt::check()?;
@@ -263,12 +263,12 @@ fn run_all(
         .collect();
     let progress = RunProgress::new(candidates.len(), total, is_quiet);
     let started = Instant::now();
-    let mut standings: Vec<Standing> = candidates
+    let mut statuses: Vec<RunStatus> = candidates
         .iter()
-        .map(|candidate| candidate.standing())
+        .map(|candidate| candidate.run_status())
         .collect();
     let mut executions = 0;
-    while let Some((index, time)) = schedule::next(&standings, total, started.elapsed()) {
+    while let Some((index, time)) = schedule::next(&statuses, total, started.elapsed()) {
         if interrupt::was_requested() {
             break;
         }
@@ -276,7 +276,7 @@ fn run_all(
         let before = candidate.record.executions;
         let request = Request {
             time,
-            goal: if standings[index].is_interesting {
+            goal: if statuses[index].is_interesting {
                 Goal::Variety
             } else {
                 Goal::Condition
@@ -286,12 +286,12 @@ fn run_all(
             stop: &interrupt::was_requested,
         };
         candidate.outcome = processor.run(&candidate.test, &mut candidate.record, &request);
-        standings[index] = candidate.standing();
-        standings[index].has_run = true;
+        statuses[index] = candidate.run_status();
+        statuses[index].has_run = true;
         executions += candidate.record.executions - before;
-        let satisfied = standings
+        let satisfied = statuses
             .iter()
-            .filter(|standing| standing.has_run && !standing.is_interesting);
+            .filter(|status| status.has_run && !status.is_interesting);
         progress.update(satisfied.count(), executions, started.elapsed());
     }
 }
@@ -331,7 +331,7 @@ impl Summary {
             Ok(ending) => ending,
             Err(refusal) => {
                 let message = report::refusal(&candidate.file, &candidate.test, refusal);
-                complain(&message);
+                warn(&message);
                 self.totals.refused += 1;
                 self.is_bad = true;
                 return without_run(&message, exit::BAD_INPUT, arguments, output);
@@ -351,7 +351,7 @@ impl Summary {
             models: &models,
         };
         if let Some(message) = report::ending(&run) {
-            complain(&message);
+            warn(&message);
         }
         self.count(&run);
         match comparison {

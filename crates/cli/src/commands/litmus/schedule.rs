@@ -11,7 +11,7 @@ const LONGEST: Duration = Duration::from_millis(250);
 
 /// What the schedule knows of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Standing {
+pub struct RunStatus {
     /// For how long it has run.
     pub time: Duration,
     /// Whether it has run.
@@ -23,7 +23,7 @@ pub struct Standing {
 }
 
 /// The test to run next, and for how long. None if the time is over; each test runs at least once.
-pub fn next(tests: &[Standing], total: Duration, spent: Duration) -> Option<(usize, Duration)> {
+pub fn next(tests: &[RunStatus], total: Duration, spent: Duration) -> Option<(usize, Duration)> {
     let runnable = || {
         tests
             .iter()
@@ -43,7 +43,7 @@ pub fn next(tests: &[Standing], total: Duration, spent: Duration) -> Option<(usi
     let left = total
         .checked_sub(spent)
         .filter(|left| *left >= SHORTEST / 2)?;
-    let least = |is_wanted: &dyn Fn(&Standing) -> bool| {
+    let least = |is_wanted: &dyn Fn(&RunStatus) -> bool| {
         let wanted = runnable().filter(|(_, test)| is_wanted(test));
         wanted
             .min_by_key(|(_, test)| test.time)
@@ -59,10 +59,10 @@ mod tests {
 
     fn run(interesting: &[bool], runnable: &[bool], total: u64) -> Vec<u64> {
         let total = Duration::from_millis(total);
-        let mut tests: Vec<Standing> = interesting
+        let mut tests: Vec<RunStatus> = interesting
             .iter()
             .zip(runnable)
-            .map(|(&is_interesting, &is_runnable)| Standing {
+            .map(|(&is_interesting, &is_runnable)| RunStatus {
                 time: Duration::ZERO,
                 has_run: false,
                 is_runnable,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fencepost_driver::{Compiler, DriverError, Program, TemporaryFolder, build, split_words};
 
-use super::process::{self, Watched};
+use super::process::{self, Supervised};
 use super::{ResultFile, settings};
 use crate::args::{CcArguments, DisplayArguments};
 use crate::exit::{self, Failure};
@@ -35,7 +35,7 @@ pub fn compile_and_check(
     let set = settings::variables(&arguments.check, display, result.is_json);
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let command = settings::command_line(&words, arguments.flags.len(), &set);
-    let watched = Watched {
+    let supervised = Supervised {
         executable: &executable,
         // The path in the temporary folder is another one each time, and its length could decide where the stack begins.
         name: arguments.executable.as_deref().unwrap_or(Path::new(name)),
@@ -44,7 +44,7 @@ pub fn compile_and_check(
         command,
         is_quiet: display.quiet,
     };
-    process::run(&watched, result)
+    process::run(&supervised, result)
 }
 
 /// Compiles. Returns the compiler's exit code if it failed.

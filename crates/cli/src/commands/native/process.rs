@@ -16,8 +16,8 @@ use crate::args::{DisplayArguments, RunArguments};
 use crate::exit::{self, Failure};
 use crate::interrupt;
 
-/// A process to be started and watched.
-pub struct Watched<'a> {
+/// A process to be started and supervised.
+pub struct Supervised<'a> {
     pub executable: &'a Path,
     /// What the program is told that it is called.
     pub name: &'a Path,
@@ -47,7 +47,7 @@ pub fn check(
     refuse_others(&executable, &path)?;
     let set = settings::variables(&arguments.check, display, result.is_json);
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let watched = Watched {
+    let supervised = Supervised {
         executable: &executable,
         name: &path,
         arguments: program_arguments,
@@ -55,7 +55,7 @@ pub fn check(
         variables: set,
         is_quiet: display.quiet,
     };
-    run(&watched, result)
+    run(&supervised, result)
 }
 
 /// Fails if the file is no executable with the runtime library.
@@ -95,11 +95,16 @@ fn refuse_others(executable: &Path, shown: &Path) -> Result<(), Failure> {
 }
 
 /// Starts the process and waits for it. Its exit code is that of the check.
-pub fn run(watched: &Watched<'_>, result: &ResultFile) -> Result<u8, Failure> {
-    let mut command = Command::new(watched.executable);
-    command.arg0(watched.name).args(watched.arguments);
-    command.envs(watched.variables.iter().map(|(name, value)| (name, value)));
-    command.env("FENCEPOST_COMMAND", &watched.command);
+pub fn run(supervised: &Supervised<'_>, result: &ResultFile) -> Result<u8, Failure> {
+    let mut command = Command::new(supervised.executable);
+    command.arg0(supervised.name).args(supervised.arguments);
+    command.envs(
+        supervised
+            .variables
+            .iter()
+            .map(|(name, value)| (name, value)),
+    );
+    command.env("FENCEPOST_COMMAND", &supervised.command);
     command.env("FENCEPOST_WATCHED", "1");
     // No function is looked up while the program runs: it would be a write that no execution undoes.
     command.env("LD_BIND_NOW", "1");
@@ -112,14 +117,15 @@ pub fn run(watched: &Watched<'_>, result: &ResultFile) -> Result<u8, Failure> {
     if let Some(file) = &result.file {
         let file = file
             .try_clone()
-            .map_err(|error| cannot_start(watched, &error))?;
+            .map_err(|error| cannot_start(supervised, &error))?;
         command.stdout(file);
     }
+    note_workers(supervised);
     interrupt::check()?;
-    let status = without_randomisation(watched.is_quiet, || {
+    let status = without_randomisation(supervised.is_quiet, || {
         let mut child = command
             .spawn()
-            .map_err(|error| cannot_start(watched, &error))?;
+            .map_err(|error| cannot_start(supervised, &error))?;
         interrupt::child::set(child.id());
         let status = child.wait();
         interrupt::child::unset();
@@ -127,7 +133,20 @@ pub fn run(watched: &Watched<'_>, result: &ResultFile) -> Result<u8, Failure> {
             Failure::Internal(format!("error: cannot wait for the program: {error}"))
         })
     })?;
-    exit_code(status, watched.name)
+    exit_code(status, supervised.name)
+}
+
+/// Says that there is one worker, if there should be more.
+fn note_workers(supervised: &Supervised<'_>) {
+    let mut variables = supervised.variables.iter();
+    let workers = variables.find(|(name, _)| name == "FENCEPOST_WORKERS");
+    match workers {
+        Some((_, workers)) if workers != "1" && !supervised.is_quiet => eprintln!(
+            "note: one worker checks a C or C++ program, since there is one copy of its memory; asked for: {}",
+            workers.display()
+        ),
+        _ => {}
+    }
 }
 
 /// Processes that are started meanwhile have the same addresses every time, so that executions that depend on addresses can be
@@ -150,14 +169,14 @@ fn without_randomisation<T>(is_quiet: bool, start: impl FnOnce() -> T) -> T {
     started
 }
 
-fn cannot_start(watched: &Watched<'_>, error: &io::Error) -> Failure {
+fn cannot_start(supervised: &Supervised<'_>, error: &io::Error) -> Failure {
     Failure::BadInput(format!(
         "error: cannot run {}: {error}",
-        watched.executable.display()
+        supervised.executable.display()
     ))
 }
 
-/// What the exit codes of a watched check have in addition.
+/// What the exit codes of a supervised check have in addition.
 const RESULT: u8 = 128 + 32;
 
 /// The exit code of the check, unless the process ended without a result.

@@ -110,6 +110,9 @@ impl<'p> State<'p> {
             Op::SwapWith(place, value, ordering) => {
                 self.begin_exchange(place, ordering, act, thread, |_| value);
             }
+            Op::FetchWith(fetch, place, operand, ordering) => {
+                self.begin_exchange(place, ordering, act, thread, |old| fetch.of(old, operand));
+            }
             Op::CompareExchange {
                 place,
                 expected,

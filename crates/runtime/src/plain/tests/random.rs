@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 
-use fencepost_memory::Address;
+use fencepost_memory::{Address, SplitMix64};
 
 use super::super::AccessKind::{Allocation, AtomicRead, AtomicWrite, Free, Read, Write};
 use super::super::*;
@@ -203,15 +203,11 @@ fn without(bytes: &[(usize, usize)], (from, to): (usize, usize)) -> Vec<(usize, 
     parts.filter(|(low, high)| low < high).collect()
 }
 
-struct Random(u64);
+struct Random(SplitMix64);
 
 impl Random {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((bits ^ bits >> 31) % limit as u64) as usize
+        (self.0.next_u64() % limit as u64) as usize
     }
 
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
@@ -458,7 +454,7 @@ fn agree(trace: &Trace, racing: &Racing, found: Option<(usize, MemoryFinding)>) 
 
 #[test]
 fn the_races_are_those_of_the_definition() {
-    let (mut random, mut checker) = (Random(20), Checker::default());
+    let (mut random, mut checker) = (Random(SplitMix64::new(20)), Checker::default());
     let (mut races, mut events) = (0, 0);
     for execution in 1..=10_000 {
         let (trace, racing) = random_trace(&mut random);
@@ -492,7 +488,7 @@ fn errors_are_noticed() {
         Mutation::AtomicAfterRelease,
         Mutation::AtomicBeforeAcquire,
     ] {
-        let (mut random, mut checker) = (Random(20), Checker::default());
+        let (mut random, mut checker) = (Random(SplitMix64::new(20)), Checker::default());
         let is_noticed = (1..=3_000).any(|execution| {
             let (trace, racing) = random_trace(&mut random);
             checker.begin(execution);
