@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn what_starting_takes_is_taken_from_the_others() {
-        let mut tests = [Standing {
+        let mut tests = [RunStatus {
             time: Duration::ZERO,
             has_run: false,
             is_runnable: true,
