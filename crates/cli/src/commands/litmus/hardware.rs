@@ -187,7 +187,7 @@ fn read_one(path: &Path, arguments: &LitmusArguments, inputs: &Inputs<'_>) -> En
         Err(result) => {
             return Entry {
                 candidate: None,
-                result,
+                result: *result,
             };
         }
     };

@@ -118,27 +118,31 @@ pub fn run(path: &Path, name: &str, inputs: &Inputs<'_>) -> FileResult {
 }
 
 /// Reads a test and its source; or says in a result why it cannot be read.
-pub(super) fn read(path: &Path) -> Result<(Test, Vec<u8>), FileResult> {
+pub(super) fn read(path: &Path) -> Result<(Test, Vec<u8>), Box<FileResult>> {
     let limits = Limits::default();
     let bytes = files::read_up_to(path, limits.bytes as u64);
-    let bytes =
-        bytes.map_err(|error| FileResult::bad(format!("error: {}: {error}", path.display())))?;
+    let bytes = bytes.map_err(|error| {
+        Box::new(FileResult::bad(format!(
+            "error: {}: {error}",
+            path.display()
+        )))
+    })?;
     match parse(&bytes, &limits) {
         Ok(test) => Ok((test, bytes)),
-        Err(error) => Err(FileResult {
+        Err(error) => Err(Box::new(FileResult {
             error: error.render(&path.display().to_string()),
             is_unreadable: true,
             is_limited: error.is_limit(),
             is_bad: !error.is_limit(),
             ..FileResult::default()
-        }),
+        })),
     }
 }
 
 fn answer_file(path: &Path, name: &str, inputs: &Inputs<'_>) -> FileResult {
     let (test, bytes) = match read(path) {
         Ok(read) => read,
-        Err(result) => return result,
+        Err(result) => return *result,
     };
     let mut result = FileResult::default();
     let source = String::from_utf8_lossy(&bytes);
