@@ -119,6 +119,7 @@ fn errors_are_those_of_executions_that_no_assumption_ends() {
         Shape::spinning(),
         Shape::spinning().with_assertions(),
         Shape::spinning().with_threads(2, 2).with_items(2, 6),
+        Shape::atomics().with_assertions(),
     ];
     let (mut compared, mut excused, mut failing, mut waiting) = (0, 0, 0, 0);
     for (number, program) in programs(&shapes, 120).enumerate() {
@@ -264,4 +265,19 @@ fn a_wait_for_a_thread_that_has_stopped_is_no_livelock() {
     let report = explored(&model, &settings);
     assert_eq!(errors(&report), Errors::default());
     assert!(!report.is_complete());
+}
+
+/// A loop that never comes back, and that the thread that has stopped would have ended. It is bounded, which the program
+/// has to report.
+#[test]
+fn a_loop_without_end_is_left_where_a_thread_has_stopped() {
+    let mut model = (*waits_for_one_that_stops()).clone();
+    model.loops_have_no_end = true;
+    let model = Arc::new(model);
+    for strategy in strategies(1) {
+        let report = explored(&model, &all_of(strategy.clone(), MonitoredModel::Tso));
+        assert_eq!(errors(&report), Errors::default(), "{strategy:?}");
+        let is_exhaustive = strategy == Strategy::Exhaustive;
+        assert!(report.pruned == 1 || !is_exhaustive, "{}", report.pruned);
+    }
 }

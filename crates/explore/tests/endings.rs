@@ -92,6 +92,25 @@ fn what_is_left_when_the_first_thread_has_ended_may_wait_for_ever() {
     }
 }
 
+/// A loop that never comes back is left where it is when the first thread has ended, and otherwise goes on.
+#[test]
+fn loops_without_end_are_left_when_the_first_thread_has_ended() {
+    for strategy in strategies() {
+        let settings = all_of(strategy, MonitoredModel::Tso);
+        for ends in [false, true] {
+            let mut model = (*worker(true, false, false)).clone();
+            (model.ends_with_first, model.loops_have_no_end) = (ends, true);
+            let found = errors(&explored(&Arc::new(model), &settings));
+            let expected = Errors {
+                // Too many steps.
+                others: !ends,
+                ..Errors::default()
+            };
+            assert_eq!(found, expected, "{settings:?}");
+        }
+    }
+}
+
 /// With a bound on rounds, a thread that spins is not known to spin for ever.
 #[test]
 fn threads_at_the_spin_bound_are_left_out() {

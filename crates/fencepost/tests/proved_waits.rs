@@ -6,7 +6,11 @@ use std::time::Duration;
 
 use fencepost::sync::atomic::{AtomicBool, AtomicUsize};
 use fencepost::sync::{Arc, Condvar, Mutex, mpsc};
-use fencepost::{Checker, Outcome, Target, hint, thread};
+use fencepost::{Assumption, Checker, Outcome, Strategy, Target, hint, thread};
+use fencepost_explore::{Settings, SpinRule};
+use fencepost_runtime::{ComparedStates, Setup};
+
+use crate::explorer::explore_with;
 
 /// Spins `tries` times for the lock, then parks until it is released.
 fn spins_then_parks(tries: usize, looks_again: bool) -> Outcome {
@@ -103,7 +107,10 @@ fn a_random_number_in_a_local_variable_is_state() {
             thread.join().unwrap();
         }
     });
-    assert!(outcome.to_string().contains("(3, 3)"), "{outcome}");
+    let text = outcome.to_string();
+    assert!(text.contains("(3, 3)"), "{text}");
+    // The search has found it, and no sampled execution.
+    assert!(!text.contains("they spin for up to"), "{text}");
 }
 
 #[test]
@@ -111,7 +118,7 @@ fn two_pauses_are_no_loop() {
     fn pause() {
         thread::yield_now()
     }
-    let outcome = Checker::new().run(|| {
+    let program = |wrong: (usize, usize)| {
         let z = AtomicUsize::new(0);
         let (x, y) = (Counted::begin(), Counted::begin());
         z.load(SeqCst);
@@ -119,13 +126,33 @@ fn two_pauses_are_no_loop() {
         z.load(SeqCst);
         pause();
         let seen = (x.value.load(SeqCst), y.value.load(SeqCst));
-        assert!(seen != (3, 3));
+        assert!(seen != wrong, "both at {}", seen.0);
         for thread in [x.thread, y.thread] {
             thread.join().unwrap();
         }
-    });
-    assert!(outcome.to_string().contains("(3, 3)"), "{outcome}");
-    assert!(!outcome.to_string().contains("only wait"), "{outcome}");
+    };
+    let assert_no_loop = |outcome: &Outcome| {
+        let assumptions = outcome.details().assumptions();
+        let is_of_loops = |one: &&Assumption| {
+            matches!(
+                one,
+                Assumption::LoopsOnlyWait(..) | Assumption::DeclaredLoopsOnlyWait(_)
+            )
+        };
+        assert_eq!(assumptions.iter().find(is_of_loops), None, "{outcome}");
+        let text = outcome.to_string();
+        assert!(!text.contains("only wait"), "{text}");
+        assert!(!text.contains("same state"), "{text}");
+    };
+    for both in 0..=6 {
+        let outcome = Checker::new().run(move || program((both, both)));
+        let text = outcome.to_string();
+        assert!(text.contains(&format!("both at {both}")), "{text}");
+        assert_no_loop(&outcome);
+    }
+    let outcome = Checker::new().run(move || program((7, 7)));
+    assert!(outcome.is_verified(), "{outcome}");
+    assert_no_loop(&outcome);
 }
 
 #[test]
@@ -591,4 +618,127 @@ fn a_stale_value_is_tried_with_all_that_the_thread_knows() {
         let text = outcome.to_string();
         assert!(text.contains("not store-buffer safe"), "{number}: {text}");
     }
+}
+
+/// Two threads take a lock that spins without hints, and count under it.
+fn locks_by_spinning() {
+    let (held, count) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let add = || {
+        while held.swap(true, Acquire) {
+            while held.load(Relaxed) {}
+        }
+        let before = count.load(Relaxed);
+        count.store(before + 1, Relaxed);
+        held.store(false, Release);
+    };
+    thread::scope(|scope| {
+        scope.spawn(add);
+        scope.spawn(add);
+    });
+    assert_eq!(count.load(Relaxed), 2);
+}
+
+/// The same, but the second one that fails to take it three times does without.
+fn locks_unless_it_takes_long() {
+    let (held, count) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let add = || {
+        let mut tries = 0;
+        while held.swap(true, Acquire) && tries < 3 {
+            tries += 1;
+        }
+        let before = count.load(Relaxed);
+        count.store(before + 1, Relaxed);
+        held.store(false, Release);
+    };
+    thread::scope(|scope| {
+        scope.spawn(add);
+        scope.spawn(add);
+    });
+    assert_eq!(count.load(Relaxed), 2, "lost");
+}
+
+/// Waits are no errors, and loops that give up are, in whatever way executions are searched.
+#[test]
+fn every_search_tells_waits_from_loops_that_give_up() {
+    let new = Checker::new;
+    let pct = new().strategy(Strategy::Pct);
+    let searches = [
+        ("exhaustive", new(), true),
+        ("three workers", new().workers(3), true),
+        ("bounded", new().preemption_bound(2), true),
+        (
+            "strictly bounded",
+            new().preemption_bound(2).strict_bound(true),
+            false,
+        ),
+        ("PSO", new().target(Target::Pso), true),
+        ("buffers", new().store_buffers(true), true),
+        (
+            "buffers of PSO",
+            new().target(Target::Pso).store_buffers(true),
+            true,
+        ),
+        (
+            "random",
+            new().strategy(Strategy::Random).executions(3000),
+            false,
+        ),
+        ("PCT", pct.executions(3000), false),
+    ];
+    for (name, checker, is_whole) in searches {
+        let outcome = checker.run(locks_by_spinning);
+        let text = outcome.to_string();
+        assert!(!outcome.has_failed(), "{name}: {text}");
+        assert_eq!(outcome.is_verified(), is_whole, "{name}: {text}");
+        assert!(text.contains("back to the same state"), "{name}: {text}");
+        let outcome = checker.run(locks_unless_it_takes_long);
+        let text = outcome.to_string();
+        assert!(text.contains("lost"), "{name}: {text}");
+        // The search has found it, and no sampled execution.
+        assert!(!text.contains("they spin for up to"), "{name}: {text}");
+        let schedule = outcome.findings()[0].schedule();
+        let again = checker.replay(schedule, locks_unless_it_takes_long);
+        assert!(again.to_string().contains("lost"), "{name}: {again}");
+    }
+}
+
+/// Where states cannot be compared, a loop with a hint is assumed to wait, and named. Whoever does not want that bounds its
+/// rounds.
+#[test]
+fn without_comparison_a_loop_with_a_hint_is_assumed_to_wait() {
+    fn gives_up_after_three_rounds() {
+        let flag = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| flag.store(true, Release));
+            scope.spawn(|| {
+                for _ in 0..3 {
+                    if flag.load(Acquire) {
+                        return;
+                    }
+                    hint::spin_loop();
+                }
+                panic!("gave up");
+            });
+        });
+    }
+    let explored = |compared_states, spin| {
+        let setup = Setup {
+            compared_states,
+            ..Setup::default()
+        };
+        let settings = Settings {
+            spin,
+            ..Settings::default()
+        };
+        let explored = explore_with(setup, &settings, gives_up_after_three_rounds);
+        let has_failed = !explored.report.findings.is_empty();
+        (has_failed, explored.report.waits.len())
+    };
+    let until_change = SpinRule::UntilChange;
+    let (has_failed, waits) = explored(ComparedStates::Never, until_change);
+    assert_eq!((has_failed, waits), (false, 1));
+    let (has_failed, waits) = explored(ComparedStates::Never, SpinRule::Bound(3));
+    assert_eq!((has_failed, waits), (true, 0));
+    let (has_failed, waits) = explored(ComparedStates::OnDemand, until_change);
+    assert_eq!((has_failed, waits), (true, 0));
 }

@@ -344,3 +344,19 @@ impl<C: ThreadClocks> HappensBefore<C> {
         self.history.held()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clocks::DenseClocks;
+
+    /// Besides clocks, there is at least the last event of each thread, and a number for each address.
+    #[test]
+    fn bookkeeping_is_counted() {
+        let of = HappensBefore::<DenseClocks>::bookkeeping;
+        let event = size_of::<PlacedEvent>();
+        assert!(of(1000, 0) >= 1000 * event);
+        assert!(of(0, 1000) >= 1000 * size_of::<u32>());
+        assert_eq!(of(1000, 1000), of(1000, 0) + of(0, 1000));
+    }
+}

@@ -40,6 +40,8 @@ mod definition_tests;
 #[cfg(test)]
 mod oracle_tests;
 #[cfg(test)]
+mod runner_tests;
+#[cfg(test)]
 mod value_tests;
 
 pub use bitset::BitsetMonitor;

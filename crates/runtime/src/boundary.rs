@@ -169,7 +169,7 @@ unsafe fn enter(call: *mut u8, run: extern "C-unwind" fn(*mut u8, *const u8)) {
 }
 
 /// The size of what is pushed at once, in bytes.
-const WORD: usize = size_of::<u64>();
+pub(crate) const WORD: usize = size_of::<u64>();
 
 /// The number of words that are pushed, with the return address.
 #[cfg(target_arch = "x86_64")]

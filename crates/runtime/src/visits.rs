@@ -25,7 +25,7 @@
 //! visits 2, 4, 8, … (Brent), which finds loops whose state repeats every few rounds.
 #![allow(unsafe_code)] // Stacks are compared by address.
 
-use super::boundary::Frame;
+use super::boundary::{Frame, WORD};
 use super::location::LocationRef;
 use super::memory::Changes;
 use super::setup::StateMutation;
@@ -416,8 +416,8 @@ impl StateMutation {
     /// How much of the stack is taken for the lowest frame, in bytes.
     const LOWEST: usize = 256;
 
-    /// How much above the operands may have copies of them, in bytes: the frame, and the registers that it saves.
-    const SPILLED: usize = 256;
+    /// How much of the frame above the operands is taken to have parts of them, in bytes.
+    const SPILLED: usize = 128;
 
     /// What is compared of a state.
     #[cold]
@@ -432,8 +432,14 @@ impl StateMutation {
             StateMutation::IgnoreRegisters => ignore_registers(&mut state),
             StateMutation::IgnoreOperands => {
                 ignore_registers(&mut state);
+                let words = |bytes: &[u8]| bytes.chunks_exact(WORD).map(<[u8]>::to_vec).collect();
+                let operands: Vec<Vec<u8>> = words(&state[frame.operands()]);
                 let end = (frame.operands().end + Self::SPILLED).min(state.len());
                 state[parts.frames.start..end].fill(0);
+                // How far up there are others depends on what the compiler has inlined.
+                let others = state[end..].chunks_exact_mut(WORD);
+                let copies = others.filter(|word| operands.iter().any(|operand| operand == word));
+                copies.for_each(|word| word.fill(0));
             }
             StateMutation::IgnoreLowestFrame => {
                 let frames = &mut state[parts.frames];

@@ -509,10 +509,12 @@ impl<P: Program> Run<P> {
         }
         let (repeats, mut thread) = next?;
         if repeats > self.livelock_after {
+            // They may wait for a thread that an assumption has stopped, or the program has ended.
+            if self.has_stopped_thread() || self.program.is_over() {
+                return None;
+            }
             match without_end {
                 Some((_, other)) => thread = other,
-                // They may wait for a thread that an assumption has stopped, or the program has ended.
-                None if self.has_stopped_thread() || self.program.is_over() => return None,
                 None => return Some(Err(Fault::Livelock(self.waiting()).into())),
             }
         }

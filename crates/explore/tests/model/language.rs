@@ -192,6 +192,8 @@ pub struct Model {
     pub threads: Vec<Vec<Instruction>>,
     /// Whether nothing waits for threads that are blocked when thread 0 has ended.
     pub ends_with_first: bool,
+    /// Whether loops are said to go round without end, instead of coming back.
+    pub loops_have_no_end: bool,
 }
 
 impl Model {
@@ -296,6 +298,7 @@ impl Builder {
             objects: self.objects,
             threads: self.threads,
             ends_with_first: false,
+            loops_have_no_end: false,
         })
     }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use fencepost_explore::program::{
-    Condition, Effect, Intent, Performed, Program, ThreadStatus, Touch, TouchKind,
+    Condition, Effect, Intent, Performed, Program, Round, ThreadStatus, Touch, TouchKind,
 };
 use fencepost_memory::{Access, Address, LocationId, Operation, ThreadId};
 
@@ -29,6 +29,8 @@ struct Thread {
     phase: Phase,
     next: usize,
     registers: [u64; REGISTERS],
+    /// The number of its operations since its last hint, with that one. None before the first.
+    since_hint: Option<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,6 +79,7 @@ impl ModelProgram {
             phase: Phase::Absent,
             next: 0,
             registers: [0; REGISTERS],
+            since_hint: None,
         };
         self.threads.clear();
         self.threads.resize(self.model.threads.len(), absent);
@@ -536,8 +539,21 @@ impl Program for ModelProgram {
         let thread = thread.index();
         assert_eq!(self.threads[thread].phase, Phase::Alive);
         let instruction = self.next_instruction(thread).expect("it is alive");
+        let since_hint = &mut self.threads[thread].since_hint;
+        *since_hint = match instruction {
+            Instruction::Hint => Some(1),
+            _ => since_hint.map(|operations| operations + 1),
+        };
         self.perform(thread, instruction, outcome, performed);
         Ok(self.run_on(thread, performed)?)
+    }
+
+    fn round(&self, thread: ThreadId) -> Round {
+        if !self.model.loops_have_no_end {
+            return Round::Assumed;
+        }
+        let since_hint = self.threads[thread.index()].since_hint;
+        since_hint.map_or(Round::New, Round::Bounded)
     }
 
     fn is_over(&self) -> bool {
