@@ -34,8 +34,20 @@ const LITMUS7_PRELOAD: &[&[&str]] = &[
     &["-preload", "custom", "-stride", "63"],
 ];
 /// Instances of a run and runs of litmus7: to find its best settings, and to measure.
-const LITMUS7_TRIAL: [&str; 4] = ["-s", "10000", "-r", "20"];
-const LITMUS7_ROUND: [&str; 4] = ["-s", "100000", "-r", "5"];
+struct Size {
+    trial: [&'static str; 4],
+    round: [&'static str; 4],
+}
+
+const QUIET: Size = Size {
+    trial: ["-s", "10000", "-r", "20"],
+    round: ["-s", "100000", "-r", "5"],
+};
+/// Beside load an instance takes many times longer.
+const LOADED: Size = Size {
+    trial: ["-s", "5000", "-r", "4"],
+    round: ["-s", "10000", "-r", "5"],
+};
 
 fn read(path: &Path) -> Test {
     let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -84,16 +96,16 @@ fn measure(processor: &Processor, test: &Test) -> (f64, f64, f64) {
 
 /// Observations of the condition per second by litmus7 with its best settings; none if it is not
 /// installed.
-fn measure_litmus7(path: &Path) -> Option<f64> {
+fn measure_litmus7(path: &Path, size: &Size) -> Option<f64> {
     let mut best: Option<(f64, &[&str])> = None;
     for settings in LITMUS7_PRELOAD {
-        let rate = litmus7(path, settings, &LITMUS7_TRIAL)?;
+        let rate = litmus7(path, settings, &size.trial)?;
         if best.is_none_or(|(best, _)| rate > best) {
             best = Some((rate, settings));
         }
     }
     let (_, settings) = best?;
-    let rates = (0..ROUNDS).map(|_| litmus7(path, settings, &LITMUS7_ROUND));
+    let rates = (0..ROUNDS).map(|_| litmus7(path, settings, &size.round));
     println!("litmus7 {}", [&LITMUS7[..], settings].concat().join(" "));
     Some(median(rates.collect::<Option<_>>()?))
 }
@@ -118,12 +130,12 @@ fn litmus7(path: &Path, settings: &[&str], size: &[&str]) -> Option<f64> {
     Some(field("Observation ", 3)? / seconds.max(1e-3))
 }
 
-fn table(processor: &Processor, root: &Path, when: &str) {
+fn table(processor: &Processor, root: &Path, when: &str, size: &Size) {
     for name in ["basic/SB", "x86-tso/n6"] {
         let path = root.join("litmus").join(format!("{name}.litmus"));
         let test = read(&path);
         let (wanted, all, first) = measure(processor, &test);
-        let (litmus7, times) = match measure_litmus7(&path) {
+        let (litmus7, times) = match measure_litmus7(&path, size) {
             Some(rate) => (
                 format!("{rate:.0}"),
                 format!("{:.1}", wanted / rate.max(1e-9)),
@@ -153,7 +165,7 @@ fn main() {
         "test", "", "relaxed/s", "all/s", "first, ms", "litmus7/s", "times"
     );
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    table(&processor, &root, "quiet");
+    table(&processor, &root, "quiet", &QUIET);
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..LOAD {
@@ -163,7 +175,7 @@ fn main() {
                 }
             });
         }
-        table(&processor, &root, &format!("load {LOAD}"));
+        table(&processor, &root, &format!("load {LOAD}"), &LOADED);
         is_over.store(true, Ordering::Relaxed);
     });
     println!();

@@ -288,6 +288,7 @@ fn a_location_that_the_test_does_not_have_is_an_error() {
         said.starts_with("error: the test has no location `zz`\n"),
         "{said}"
     );
+    assert!(said.contains("initialize it: `{ zz=0; }`"), "{said}");
     let initialized = test.replace("{ }", "{ zz=0; }");
     let output = run_with_input(&["litmus", "-"], initialized.as_bytes());
     assert_eq!((code(&output), text(&output.stderr).as_str()), (0, ""));
@@ -422,8 +423,78 @@ fn a_comparison_can_be_json() {
         (&totals["compared"], &totals["different"]),
         (&1.into(), &1.into())
     );
+    assert_eq!(
+        (&difference["contradiction"], &totals["not_seen"]),
+        (&true.into(), &0.into())
+    );
+    assert_eq!(difference.get("witnesses"), None);
     let same = fencepost(&["--json", "--compare", &log, "litmus/basic/SB.litmus"]);
     assert_eq!((code(&same), objects(&same).len()), (0, 1));
+}
+
+#[test]
+fn a_comparison_explains_the_states_that_differ() {
+    let scratch = Scratch::new("litmus-compare-witness");
+    let tso = text(&fencepost(&["litmus/basic/SB.litmus"]).stdout);
+    // As if 0:EAX=1; 1:EAX=1; were 0:EAX=7; 1:EAX=1;
+    let log = scratch.file(
+        "tso.log",
+        tso.replace("0:EAX=1; 1:EAX=1;", "0:EAX=7; 1:EAX=1;"),
+    );
+    let compare = |options: &[&str]| {
+        let arguments = ["--witness", "--compare", &log, "litmus/basic/SB.litmus"];
+        fencepost(&[options, &arguments].concat())
+    };
+    let output = compare(&["--model", "sc"]);
+    assert_eq!(code(&output), 1);
+    let said = text(&output.stdout);
+    for block in [
+        "\nWitness SB sc 0:EAX=1; 1:EAX=1;\n",
+        "\nForbidden SB sc 0:EAX=0; 1:EAX=0;\n",
+        "\nImpossible SB sc 0:EAX=7; 1:EAX=1;\n",
+    ] {
+        assert!(said.contains(block), "{block}: {said}");
+    }
+    // States that both have are not explained.
+    assert!(!said.contains("0:EAX=0; 1:EAX=1;"), "{said}");
+    let output = compare(&["--model", "sc", "--json"]);
+    let [difference, _] = &objects(&output)[..] else {
+        panic!("two objects: {output:?}");
+    };
+    assert_eq!(difference["witnesses"][0]["state"], "0:EAX=1; 1:EAX=1;");
+    let why = |number: usize| &difference["no_witnesses"][number]["result"];
+    assert_eq!(
+        (why(0), why(1)),
+        (&"forbidden".into(), &"impossible".into())
+    );
+    // From standard input, which can be read only once.
+    let arguments = ["litmus", "--witness", "--compare", &log, "-"];
+    let output = run_with_input(&arguments, SB.as_bytes());
+    assert!(text(&output.stdout).contains("\nImpossible SB tso 0:EAX=7; 1:EAX=1;\n"));
+}
+
+#[test]
+fn tests_of_one_name_are_compared_by_their_checksums() {
+    let scratch = Scratch::new("litmus-compare-hash");
+    let other = SB.replace("[y],$1", "[y],$2");
+    let (a, b) = (
+        scratch.file("a.litmus", SB),
+        scratch.file("b.litmus", other),
+    );
+    let answers = [&b, &a].map(|path| text(&fencepost(&[path]).stdout));
+    let log = scratch.file("ba.log", answers.concat());
+    let compare = |log: &str| fencepost(&["--compare", log, &a, &b]);
+    let output = compare(&log);
+    assert_eq!(code(&output), 0, "{}", text(&output.stdout));
+    assert!(text(&output.stdout).starts_with("2 compared"));
+    // Without checksums, the order of the log is taken for that of the files.
+    let lines = answers.concat();
+    let bare: Vec<_> = lines
+        .lines()
+        .filter(|line| !line.starts_with("Hash="))
+        .collect();
+    let log = scratch.file("bare.log", bare.join("\n") + "\n");
+    assert_eq!(code(&compare(&log)), 1);
 }
 
 #[test]

@@ -50,10 +50,9 @@ mod hints {
     pub(super) const HIGH_BYTES: &str = "observe the whole register";
     pub(super) const SYMBOLIC_REGISTERS: &str = "a symbolic register belongs to the thread whose \
         instructions use it";
-    pub(super) const UNUSED_REGISTERS: &str = "it would only have its initial value; if that is \
-        meant, initialize it: `{ 0:EAX=0; }`";
+    pub(super) const UNUSED_REGISTERS: &str = "it would only have its initial value";
     pub(super) const UNKNOWN_LOCATIONS: &str = "no instruction and no initial state has it, so it \
-        would always be 0; if that is meant, initialize it: `{ x=0; }`";
+        would always be 0";
     pub(super) const OPERAND_SYNTAX: &str = "registers of `X86_64` are written `%rax`, those of \
         `X86` `EAX`; memory operands are in brackets or parentheses";
     pub(super) const ADDRESSES: &str = "locations have names; their addresses are not specified";
@@ -248,8 +247,15 @@ impl ParseErrorKind {
             ParseErrorKind::WideRegister { .. } => hints::WIDE_REGISTERS,
             ParseErrorKind::HighByteObserved { .. } => hints::HIGH_BYTES,
             ParseErrorKind::AmbiguousRegister { .. } => hints::SYMBOLIC_REGISTERS,
-            ParseErrorKind::UnusedRegister { .. } => hints::UNUSED_REGISTERS,
-            ParseErrorKind::UnknownLocation { .. } => hints::UNKNOWN_LOCATIONS,
+            ParseErrorKind::UnusedRegister { found, .. } => {
+                // A symbolic register is nothing without an instruction that uses it.
+                let is_named = found.contains(':') && !found.contains('%');
+                let register = if is_named { found } else { "0:EAX" };
+                return initialize(hints::UNUSED_REGISTERS, register);
+            }
+            ParseErrorKind::UnknownLocation { found, .. } => {
+                return initialize(hints::UNKNOWN_LOCATIONS, found);
+            }
             ParseErrorKind::BareName { .. } => hints::OPERAND_SYNTAX,
             ParseErrorKind::NumericAddress => hints::ADDRESSES,
             ParseErrorKind::NarrowAddress => hints::ADDRESS_REGISTERS,
@@ -279,6 +285,11 @@ fn listed(names: &[String]) -> String {
         [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
         _ => quoted.concat(),
     }
+}
+
+/// That something not in the program can be meant.
+fn initialize(otherwise: &str, name: &str) -> String {
+    format!("{otherwise}; if that is meant, initialize it: `{{ {name}=0; }}`")
 }
 
 fn position_text(position: &Position) -> String {

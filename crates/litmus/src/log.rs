@@ -20,6 +20,8 @@ pub struct LogEntry {
     pub test: String,
     /// The model, where the log names one.
     pub model: Option<String>,
+    /// The checksum by which tests of one name are told apart, where there is one.
+    pub hash: Option<String>,
     /// The final states.
     pub states: BTreeSet<LoggedState>,
     /// `Ok`, `No` or `Undef`.
@@ -39,6 +41,7 @@ impl LogEntry {
         LogEntry {
             test: test.to_owned(),
             model,
+            hash: None,
             states: BTreeSet::new(),
             verdict: None,
             observation: None,
@@ -56,6 +59,7 @@ impl LogEntry {
             .iter()
             .map(|state| test.format_state(&state.contents));
         LogEntry {
+            hash: test.hash.clone(),
             states: shown.filter_map(|state| parse_state(&state)).collect(),
             verdict: Some(answer.verdict().name().to_owned()),
             observation: Some(answer.observation().name().to_owned()),
@@ -216,6 +220,9 @@ pub fn parse_log(text: &str) -> Vec<LogEntry> {
             entry.states.extend(parse_state(without_count(line)));
         } else if let Some(rest) = line.strip_prefix("Observation ") {
             entry.observation = rest.split_whitespace().nth(1).map(str::to_owned);
+        } else if let Some(hash) = line.strip_prefix("Hash=") {
+            // litmus7 copies the next test with its own after this one's results.
+            entry.hash.get_or_insert_with(|| hash.trim().to_owned());
         } else {
             let (is_cut, verdict) = match line.strip_prefix("Loop ") {
                 Some(verdict) => (true, verdict),
@@ -301,6 +308,7 @@ mod tests {
         assert_eq!(entries[0].states, BTreeSet::from(states));
         assert_eq!(entries[0].verdict.as_deref(), Some("Ok"));
         assert_eq!(entries[0].observation.as_deref(), Some("Sometimes"));
+        assert_eq!(entries[0].hash.as_deref(), Some("abc"));
         assert!(entries[1].is_cut && entries[1].verdict.as_deref() == Some("No"));
     }
 

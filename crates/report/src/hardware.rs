@@ -111,6 +111,7 @@ impl TestRun<'_> {
         LogEntry {
             test: self.test.name.clone(),
             model: None,
+            hash: self.test.hash.clone(),
             states: shown.filter_map(|state| parse_state(&state)).collect(),
             verdict: Some(self.verdict().name().to_owned()),
             observation: Some(self.observation().name().to_owned()),

@@ -52,7 +52,7 @@ pub struct LitmusArguments {
     pub pso_locked: PsoLocked,
 
     /// Print a checked witness of each final state, and why the model forbids what the condition
-    /// asks for, if it does
+    /// asks for, if it does. With --compare: of the states that only one side has
     #[arg(
         long,
         value_enum,
@@ -90,7 +90,7 @@ pub struct LitmusArguments {
     pub robust: bool,
 
     /// Compare with an earlier log: ours (text or JSON), herd7's or litmus7's
-    #[arg(long, value_name = "LOG", conflicts_with_all = ["robust", "witness"])]
+    #[arg(long, value_name = "LOG", conflicts_with = "robust")]
     pub compare: Option<PathBuf>,
 
     /// Exit with 1 if a verdict is No

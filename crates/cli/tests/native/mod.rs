@@ -1,5 +1,6 @@
 //! `fencepost cc`, `fencepost run` and the compiler wrappers, with a runtime library that only prints what it was started with.
 
+mod accesses;
 mod bad_input;
 mod cc;
 mod crashes;

@@ -8,16 +8,16 @@ use super::{is_there, succeeded};
 use crate::support::{Scratch, code, stdout};
 
 /// A folder with programs.
-struct Programs(Scratch);
+pub(super) struct Programs(Scratch);
 
 impl Programs {
     /// None where there is no gcc.
-    fn new(name: &str) -> Option<Self> {
+    pub(super) fn new(name: &str) -> Option<Self> {
         is_there("gcc").then(|| Programs(Scratch::new(&format!("native-report-{name}"))))
     }
 
     /// Checks a program with these options.
-    fn check(&self, file: &str, text: &str, options: &[&str]) -> Output {
+    pub(super) fn check(&self, file: &str, text: &str, options: &[&str]) -> Output {
         self.0.file(file, text);
         let mut command = Command::new(env!("CARGO_BIN_EXE_fencepost"));
         command.args(["cc", file]).args(options);

@@ -181,13 +181,17 @@ impl Plain {
             Plain::Number(type_name) => format!("{type_name} {name};\n"),
             Plain::Volatile(type_name) => format!("volatile {type_name} {name};\n"),
             Plain::Block => format!("struct block {name};\n"),
-            Plain::Heap(type_name) => format!("{type_name} *{name};\n"),
+            // The function is in the name of the block.
+            Plain::Heap(type_name) => format!(
+                "{type_name} *{name};\nstatic __attribute__((noinline)) void {name}_block(void)\n{{\n    \
+                 {name} = malloc(3 * sizeof *{name});\n    assert({name});\n}}\n"
+            ),
         }
     }
 
     fn prepare(self, name: &str) -> String {
         match self {
-            Plain::Heap(_) => format!("    {name} = malloc(3 * sizeof *{name}); assert({name});\n"),
+            Plain::Heap(_) => format!("    {name}_block();\n"),
             _ => String::new(),
         }
     }
@@ -290,6 +294,15 @@ impl Writer<'_> {
                 let load = self.variables[place].load(&name(place), seq_cst);
                 format!("if ({load} == {value}) assert(!\"thread {thread} found {value}\");")
             }
+            op => self.waiting_op(op, thread),
+        }
+    }
+
+    /// As [`op`](Self::op), for locks and what else may wait.
+    fn waiting_op(&mut self, op: &Op, thread: usize) -> String {
+        let prefix = self.prefix;
+        let note = |value: &str| format!("note({thread}, {value});");
+        match op {
             Op::Lock(inner) => self.guarded("mutex_lock", "mutex", Some(true), inner, thread, None),
             Op::TryLock(inner) => {
                 self.guarded("mutex_trylock", "mutex", Some(true), inner, thread, Some(0))

@@ -139,7 +139,7 @@ impl fmt::Display for Values {
             Values::Path => f.write_str("a path"),
             Values::FencePositions => f.write_str(
                 "places such as `src/lock.rs:31:9` or `src/lock.rs:31`, with commas between them, \
-                 each perhaps followed by `=release`",
+                 each optionally followed by `=release`",
             ),
             Values::Schedule => f.write_str("a schedule such as `0x5.1.0`, as a report prints it"),
         }

@@ -209,13 +209,29 @@ struct DifferenceObject<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     test: &'a str,
-    model: &'a str,
+    /// None: what a processor did, beside a log that names no model either.
+    model: Option<&'a str>,
     log: &'a str,
+    /// Whether the two cannot both be right.
+    contradiction: bool,
     /// The verdicts, if they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdicts: Option<VerdictsObject<'a>>,
     only_here: Vec<String>,
     only_in_log: Vec<String>,
+    #[serde(flatten)]
+    explained: &'a Explained,
+}
+
+/// How the states that only one side has come about, or why they do not.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Explained {
+    /// Runs that end in them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub witnesses: Option<Vec<WitnessObject>>,
+    /// Why there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_witnesses: Option<Vec<NoWitnessObject>>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -225,20 +241,28 @@ struct VerdictsObject<'a> {
 }
 
 /// A line of JSON for a test that differs from a log.
-pub fn difference(here: &LogEntry, difference: &Difference, log: &str) -> String {
+pub fn difference(
+    here: &LogEntry,
+    difference: &Difference,
+    log: &str,
+    contradiction: bool,
+    explained: &Explained,
+) -> String {
     let shown = |states: &[LoggedState]| states.iter().map(show_logged).collect();
     let verdicts = difference.verdicts.as_ref();
     let object = DifferenceObject {
         schema: LITMUS_SCHEMA,
         kind: "difference",
         test: &here.test,
-        model: here.model.as_deref().unwrap_or(""),
+        model: here.model.as_deref(),
         log,
+        contradiction,
         verdicts: verdicts.map(|(here, log)| VerdictsObject { here, log }),
         only_here: shown(&difference.only_here),
         only_in_log: shown(&difference.only_there),
+        explained,
     };
-    serde_json::to_string(&object).expect("it has no maps")
+    serde_json::to_string(&object).expect("its maps have strings for keys")
 }
 
 /// The totals of a comparison with an earlier log.
@@ -251,20 +275,26 @@ pub struct ComparisonObject<'a> {
     /// How many results were compared, and how many of them differ.
     compared: usize,
     different: usize,
+    /// How many others differ only in what was not seen on a processor.
+    not_seen: usize,
     /// How many results the log does not have, and how many tests only it has.
     not_in_log: usize,
     only_in_log: usize,
 }
 
-/// A line of JSON for the totals: how many results were compared, differ, are not in the log, and
-/// how many tests are only there.
-pub fn comparison(log: &str, [compared, different, not_in_log, only_in_log]: [usize; 4]) -> String {
+/// A line of JSON for the totals: how many results were compared, differ, differ in what was not
+/// seen only, are not in the log, and how many tests are only there.
+pub fn comparison(
+    log: &str,
+    [compared, different, not_seen, not_in_log, only_in_log]: [usize; 5],
+) -> String {
     let object = ComparisonObject {
         schema: LITMUS_SCHEMA,
         kind: "comparison",
         log,
         compared,
         different,
+        not_seen,
         not_in_log,
         only_in_log,
     };
@@ -299,6 +329,7 @@ pub fn read_line(line: &str) -> Option<LogEntry> {
     Some(LogEntry {
         test: read.test.clone().or_else(name_of_file)?,
         model: read.model,
+        hash: None,
         states: read
             .states
             .iter()

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use fencepost_litmus::log::{Difference, LogEntry, parse_log, show_logged};
 use fencepost_memory::MemoryModel;
-use fencepost_report::json::litmus::{self as json, read_line};
+use fencepost_report::json::litmus::{self as json, Explained, read_line};
 
 use crate::exit::Failure;
 use crate::files;
@@ -14,13 +14,24 @@ use crate::files;
 /// The most bytes of a log.
 const LARGEST_LOG: u64 = 1 << 30;
 
+/// Text and JSON on the states that only one side has.
+#[derive(Default)]
+pub struct Explanation {
+    pub text: String,
+    pub objects: Explained,
+}
+
+/// How a result of ours and the log came to what differs.
+pub type Explain<'e> = &'e dyn Fn(&LogEntry, &Difference) -> Result<Explanation, Failure>;
+
 /// A test, and a model where there is one.
 type Key = (String, Option<String>);
 
 /// An earlier log, and the differences from it so far.
 pub struct Comparison {
     path: String,
-    /// By test, and by model where the log names one. Tests with one name are compared in order.
+    /// By test, and by model where the log names one. Tests with one name are told apart by their
+    /// checksums, or compared in order.
     entries: BTreeMap<Key, VecDeque<LogEntry>>,
     /// The models that were asked for.
     models: Vec<String>,
@@ -84,15 +95,20 @@ impl Comparison {
     pub fn take<'e>(
         &mut self,
         entries: impl IntoIterator<Item = &'e LogEntry>,
+        explain: Explain<'_>,
         is_json: bool,
         output: &mut impl Write,
-    ) -> std::io::Result<bool> {
+    ) -> Result<bool, Failure> {
         let mut is_different = false;
         for here in entries {
             let keys = self.keys_of(here);
             self.not_in_log += usize::from(keys.is_empty());
             for key in keys {
-                let Some(there) = self.entries.get_mut(&key).and_then(next_of) else {
+                let Some(there) = self
+                    .entries
+                    .get_mut(&key)
+                    .and_then(|entries| next_of(entries, here.hash.as_deref()))
+                else {
                     continue;
                 };
                 self.seen.insert(here.test.clone());
@@ -104,13 +120,23 @@ impl Comparison {
                 is_different |= is_contradiction;
                 self.different += usize::from(is_contradiction);
                 self.unseen += usize::from(!is_contradiction);
+                let explanation = explain(here, &difference)?;
                 if is_json {
                     let mut named = here.clone();
                     named.model = here.model.clone().or_else(|| there.model.clone());
-                    let object = json::difference(&named, &difference, &self.path);
+                    let object = json::difference(
+                        &named,
+                        &difference,
+                        &self.path,
+                        is_contradiction,
+                        &explanation.objects,
+                    );
                     writeln!(output, "{object}")?;
                 } else {
                     print(here, &there, &difference, &self.path, output)?;
+                    if !explanation.text.is_empty() {
+                        write!(output, "\n{}", explanation.text)?;
+                    }
                 }
             }
         }
@@ -140,7 +166,13 @@ impl Comparison {
         let tests = self.entries.keys().map(|(test, _)| test);
         let not_run = tests.filter(|test| !self.seen.contains(*test)).count();
         if is_json {
-            let totals = [self.compared, self.different, self.not_in_log, not_run];
+            let totals = [
+                self.compared,
+                self.different,
+                self.unseen,
+                self.not_in_log,
+                not_run,
+            ];
             writeln!(output, "{}", json::comparison(&self.path, totals))?;
             return Ok(self.compared == 0);
         }
@@ -160,13 +192,15 @@ impl Comparison {
     }
 }
 
-/// The next entry of a test. The last one stays, for a test that runs more often than the log has
-/// it.
-fn next_of(entries: &mut VecDeque<LogEntry>) -> Option<LogEntry> {
-    match entries.len() {
-        0 | 1 => entries.front().cloned(),
-        _ => entries.pop_front(),
+/// The entry of a test: if there are several of its name, that with its checksum, or the next. The last
+/// one stays, for a test that runs more often than the log has it.
+fn next_of(entries: &mut VecDeque<LogEntry>, hash: Option<&str>) -> Option<LogEntry> {
+    if entries.len() < 2 {
+        return entries.front().cloned();
     }
+    let is_same = |entry: &LogEntry| hash.is_some() && entry.hash.as_deref() == hash;
+    let place = entries.iter().position(is_same);
+    entries.remove(place.unwrap_or(0))
 }
 
 fn print(

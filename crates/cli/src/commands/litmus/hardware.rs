@@ -25,7 +25,7 @@ use crate::files::ResultStream;
 use crate::interrupt;
 use crate::progress::RunProgress;
 
-use super::compare::Comparison;
+use super::compare::{Comparison, Explanation};
 use super::one::{self, FileResult, Inputs, Subject};
 use super::pool;
 use super::schedule::{self, RunStatus};
@@ -187,7 +187,7 @@ fn read_one(path: &Path, arguments: &LitmusArguments, inputs: &Inputs<'_>) -> En
         Err(result) => {
             return Entry {
                 candidate: None,
-                result,
+                result: *result,
             };
         }
     };
@@ -356,8 +356,12 @@ impl Summary {
         self.count(&run);
         match comparison {
             Some(comparison) => {
-                self.has_contradiction |=
-                    comparison.take([&run.log_entry()], arguments.result.json, output)?
+                self.has_contradiction |= comparison.take(
+                    [&run.log_entry()],
+                    &|_, _| Ok(Explanation::default()),
+                    arguments.result.json,
+                    output,
+                )?
             }
             None if arguments.result.json => {
                 writeln!(

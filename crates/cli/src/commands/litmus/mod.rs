@@ -29,7 +29,7 @@ use crate::files::ResultStream;
 use crate::interrupt;
 use crate::progress::TestProgress;
 
-use compare::Comparison;
+use compare::{Comparison, Explain};
 use inputs::Files;
 use one::{FileResult, Inputs};
 
@@ -81,6 +81,9 @@ fn run_all(arguments: &LitmusArguments, is_quiet: bool) -> Result<u8, Failure> {
                 totals.take(
                     &result,
                     comparison.as_mut(),
+                    &|entry, difference| {
+                        one::explain(&files[index], &result, entry, difference, &inputs)
+                    },
                     arguments.result.json,
                     &mut output,
                 )
@@ -165,6 +168,7 @@ impl Totals {
         &mut self,
         result: &FileResult,
         comparison: Option<&mut Comparison>,
+        explain: Explain<'_>,
         is_json: bool,
         output: &mut impl Write,
     ) -> Result<(), Failure> {
@@ -186,7 +190,7 @@ impl Totals {
         }
         match comparison {
             Some(comparison) => {
-                self.is_different |= comparison.take(result.entries(), is_json, output)?;
+                self.is_different |= comparison.take(result.entries(), explain, is_json, output)?;
             }
             None => output.write_all(result.output.as_bytes())?,
         }

@@ -5,22 +5,26 @@ use std::path::Path;
 use std::time::Instant;
 
 use fencepost_litmus::answer::{AnswerError, MOST_EXECUTIONS, Options, Verdict, answer};
-use fencepost_litmus::log::{self, LogEntry};
+use fencepost_litmus::log::{self, Difference, LogEntry};
 use fencepost_litmus::robust::{self, Safety};
 use fencepost_litmus::test::Test;
 use fencepost_litmus::{Limits, axioms, machine, parse};
 use fencepost_memory::MemoryModel;
-use fencepost_report::json::litmus as json;
+use fencepost_report::json::litmus::{self as json, Explained};
 use fencepost_report::json::{ErrorObject, line};
 use fencepost_report::protocol::bytes;
 use fencepost_report::safety::safety as safety_text;
 
 use crate::args::LitmusArguments;
-use crate::exit;
+use crate::exit::{self, Failure};
 use crate::files;
 use crate::interrupt;
 
+use super::compare::Explanation;
 use super::show::{ShowError, Shown};
+
+/// Of how many states that only one side of a comparison has it is said how they come about.
+const MOST_EXPLAINED: usize = 10;
 
 /// The options of a run.
 pub struct Inputs<'a> {
@@ -71,6 +75,8 @@ pub struct FileResult {
     /// A verdict is No, with `--fail-on-no`.
     pub fails_on_no: bool,
     pub lines: Vec<Line>,
+    /// The test, if more may be asked about it.
+    kept: Option<Test>,
 }
 
 impl FileResult {
@@ -112,27 +118,31 @@ pub fn run(path: &Path, name: &str, inputs: &Inputs<'_>) -> FileResult {
 }
 
 /// Reads a test and its source; or says in a result why it cannot be read.
-pub(super) fn read(path: &Path) -> Result<(Test, Vec<u8>), FileResult> {
+pub(super) fn read(path: &Path) -> Result<(Test, Vec<u8>), Box<FileResult>> {
     let limits = Limits::default();
     let bytes = files::read_up_to(path, limits.bytes as u64);
-    let bytes =
-        bytes.map_err(|error| FileResult::bad(format!("error: {}: {error}", path.display())))?;
+    let bytes = bytes.map_err(|error| {
+        Box::new(FileResult::bad(format!(
+            "error: {}: {error}",
+            path.display()
+        )))
+    })?;
     match parse(&bytes, &limits) {
         Ok(test) => Ok((test, bytes)),
-        Err(error) => Err(FileResult {
+        Err(error) => Err(Box::new(FileResult {
             error: error.render(&path.display().to_string()),
             is_unreadable: true,
             is_limited: error.is_limit(),
             is_bad: !error.is_limit(),
             ..FileResult::default()
-        }),
+        })),
     }
 }
 
 fn answer_file(path: &Path, name: &str, inputs: &Inputs<'_>) -> FileResult {
     let (test, bytes) = match read(path) {
         Ok(read) => read,
-        Err(result) => return result,
+        Err(result) => return *result,
     };
     let mut result = FileResult::default();
     let source = String::from_utf8_lossy(&bytes);
@@ -148,6 +158,9 @@ fn answer_file(path: &Path, name: &str, inputs: &Inputs<'_>) -> FileResult {
         for model in &inputs.models {
             ask(subject, model, inputs, &mut result);
         }
+    }
+    if inputs.arguments.compare.is_some() && inputs.arguments.witness.is_some() {
+        result.kept = Some(test);
     }
     result
 }
@@ -237,6 +250,72 @@ fn ask(subject: Subject<'_>, model: &MemoryModel, inputs: &Inputs<'_>, result: &
         );
     }
     shown.draw(arguments, subject.name, result);
+}
+
+/// How the states come about that only one side of a comparison has, or why the model does not allow
+/// them: nothing without `--witness`.
+pub(super) fn explain(
+    path: &Path,
+    result: &FileResult,
+    entry: &LogEntry,
+    difference: &Difference,
+    inputs: &Inputs<'_>,
+) -> Result<Explanation, Failure> {
+    let mut explanation = Explanation::default();
+    let arguments = inputs.arguments;
+    let is_same = |model: &&MemoryModel| Some(model.name()) == entry.model.as_deref();
+    let model = inputs.models.iter().find(is_same);
+    let (Some(test), Some(model)) = (&result.kept, model) else {
+        return Ok(explanation);
+    };
+    let deadline = inputs.deadline();
+    let is_late = || {
+        interrupt::was_requested() || deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    };
+    // It was answered before; the tests that differ are few, so no answer is kept.
+    let Ok(answer) = answer(test, model, &options(arguments, &is_late)) else {
+        return Ok(explanation);
+    };
+    let (mut witnesses, mut no_witnesses) = (Vec::new(), Vec::new());
+    let sides = [&difference.only_here, &difference.only_there];
+    for state in sides
+        .iter()
+        .flat_map(|states| states.iter().take(MOST_EXPLAINED))
+    {
+        let shown = match Shown::of_state(&answer, state, &is_late) {
+            Ok(shown) => shown,
+            // The log is of another test with this name.
+            Err(ShowError::BadState(_)) => continue,
+            Err(ShowError::Answer(error)) => {
+                let mut result = FileResult::default();
+                let subject = Subject {
+                    path,
+                    name: "",
+                    test,
+                    source: "",
+                };
+                fail(subject, model, &error, &mut result);
+                return Err(match result.is_internal {
+                    true => Failure::Internal(result.error),
+                    false => Failure::BadInput(result.error),
+                });
+            }
+        };
+        if arguments.result.json {
+            let shown = shown.json();
+            witnesses.extend(shown.witnesses.into_iter().flatten());
+            no_witnesses.extend(shown.no_witness);
+        } else {
+            explanation.text += &shown.text();
+        }
+    }
+    if arguments.result.json {
+        explanation.objects = Explained {
+            witnesses: Some(witnesses),
+            no_witnesses: Some(no_witnesses),
+        };
+    }
+    Ok(explanation)
 }
 
 /// How to answer a test.

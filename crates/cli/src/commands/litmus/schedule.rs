@@ -30,9 +30,14 @@ pub fn next(tests: &[RunStatus], total: Duration, spent: Duration) -> Option<(us
             .enumerate()
             .filter(|(_, test)| test.is_runnable)
     };
-    let count = runnable().count().max(1) as u32;
-    if let Some((first, _)) = runnable().find(|(_, test)| !test.has_run) {
-        let share = if count == 1 { total } else { total / 2 / count };
+    let mut new = runnable().filter(|(_, test)| !test.has_run);
+    if let Some((first, _)) = new.next() {
+        // To start a test takes time too, more beside other load: what is left is shared anew.
+        let rest = 1 + new.count() as u32;
+        let share = match runnable().count() {
+            1 => total,
+            _ => (total / 2).saturating_sub(spent) / rest,
+        };
         return Some((first, share.clamp(SHORTEST, LONGEST)));
     }
     let left = total
@@ -80,6 +85,24 @@ mod tests {
     fn a_single_test_gets_all_the_time() {
         assert_eq!(run(&[true], &[true], 1000), [1000]);
         assert_eq!(run(&[false], &[true], 1000), [1000]);
+    }
+
+    #[test]
+    fn what_starting_takes_is_taken_from_the_others() {
+        let mut tests = [RunStatus {
+            time: Duration::ZERO,
+            has_run: false,
+            is_runnable: true,
+            is_interesting: true,
+        }; 100];
+        let (total, mut spent) = (Duration::from_secs(4), Duration::ZERO);
+        while let Some((index, time)) = next(&tests, total, spent) {
+            tests[index].time += time;
+            tests[index].has_run = true;
+            spent += time + Duration::from_millis(10);
+        }
+        assert!(spent < total + Duration::from_millis(20), "{spent:?}");
+        assert!(tests.iter().all(|test| test.time >= SHORTEST));
     }
 
     #[test]

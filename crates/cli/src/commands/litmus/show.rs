@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use fencepost_litmus::answer::{Answer, AnswerError};
 use fencepost_litmus::execution::Execution;
 use fencepost_litmus::forbidden::{self, Explanation};
-use fencepost_litmus::log;
+use fencepost_litmus::log::{self, LoggedState};
 use fencepost_litmus::run::Run;
 use fencepost_litmus::test::Proposition;
 use fencepost_report::json::executions::{NoWitnessObject, WitnessObject};
@@ -77,6 +77,23 @@ impl<'a> Shown<'a> {
             shown.numbers.push(number);
         }
         Ok(shown)
+    }
+
+    /// A state that is asked for, whatever the arguments are.
+    pub(super) fn of_state(
+        answer: &'a Answer<'a>,
+        state: &LoggedState,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Self, ShowError> {
+        let text = log::show_logged(state);
+        let wanted = proposition_of(answer, state)?;
+        let number = answer.position(&wanted);
+        let found = find(answer, number, &wanted, stop)?;
+        Ok(Shown {
+            answer,
+            numbers: number.into_iter().collect(),
+            asked: Some(Asked { text, found }),
+        })
     }
 
     fn state_asked(&self) -> Option<usize> {
@@ -246,31 +263,42 @@ fn find_asked(
         // The test has no condition: any state will do.
         number = (!answer.states.is_empty()).then_some(0);
     }
-    let found = match number {
-        Some(number) => Found::State(number),
-        None => {
-            let limits = forbidden::Limits {
-                should_stop: stop,
-                ..forbidden::Limits::default()
-            };
-            let explanation = answer.why_not(&wanted, &limits);
-            Found::None(explanation.map_err(ShowError::Answer)?)
-        }
-    };
+    let found = find(answer, number, &wanted, stop)?;
     Ok(Asked { text, found })
+}
+
+/// The final state with this number; if there is none that is as wanted, why.
+fn find(
+    answer: &Answer<'_>,
+    number: Option<usize>,
+    wanted: &Proposition,
+    stop: &dyn Fn() -> bool,
+) -> Result<Found, ShowError> {
+    if let Some(number) = number {
+        return Ok(Found::State(number));
+    }
+    let limits = forbidden::Limits {
+        should_stop: stop,
+        ..forbidden::Limits::default()
+    };
+    let explanation = answer.why_not(wanted, &limits);
+    Ok(Found::None(explanation.map_err(ShowError::Answer)?))
 }
 
 /// The proposition that a final state is as `--state` says.
 fn parse_wanted(answer: &Answer<'_>, state: &str) -> Result<Proposition, ShowError> {
-    let bad = |what: String| ShowError::BadState(what);
-    let test = answer.test();
     let assignments = log::parse_state(state).ok_or_else(|| {
-        bad(format!(
+        ShowError::BadState(format!(
             "error: expected a state such as `0:EAX=0; [x]=1;`, found `{state}`"
         ))
     })?;
-    test.proposition_of(&assignments).map_err(|name| {
-        bad(format!(
+    proposition_of(answer, &assignments)
+}
+
+fn proposition_of(answer: &Answer<'_>, state: &LoggedState) -> Result<Proposition, ShowError> {
+    let test = answer.test();
+    test.proposition_of(state).map_err(|name| {
+        ShowError::BadState(format!(
             "error: {} does not show `{name}`\n  = help: `locations [{name};]` in the test shows it",
             test.name
         ))
