@@ -111,7 +111,8 @@ fn growth_beyond_the_limit_is_refused() {
         };
         assert_eq!((told_threads, told_addresses), (threads, addresses));
         assert_eq!(limit, before);
-        let clocks = 2 * threads * addresses * size_of::<u64>();
+        // Two clocks of happens-before, and two of the monitor.
+        let clocks = 4 * threads * addresses * size_of::<u64>();
         assert!(needed >= clocks, "{needed} for {clocks}");
         assert_eq!(observe(needed).0, Ok(None));
         let too_little = observe(needed - 1).0;
