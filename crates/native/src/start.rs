@@ -67,50 +67,9 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         argv,
         envp,
     };
-    real::find_all();
-    memory::seal();
-    failures::prepare();
-    let image = Image::capture(|path| !is_of_program(path));
-    let symbols = Symbols::default();
-    let executable = image.objects().first();
-    let loaded = executable.map_or(&[][..], |object| &object.loaded);
-    let start = loaded.iter().map(|range| range.start).min();
-    let end = loaded.iter().map(|range| range.end).max();
-    let code = start.unwrap_or(0)..end.unwrap_or(0);
-    let location = LocationRef::leaked(SourceLocation::new("main", 0, 0));
-    state::install(State {
-        symbols,
-        code,
-        program,
-        execution: 0,
-        layout: Layout::of_this_process(),
-        blocks: Vec::new(),
-        threads: Vec::new(),
-        objects: FxHashMap::default(),
-        locks: locks::Known::default(),
-        keys: Keys::default(),
-        locations: FxHashMap::default(),
-        unwinder: objects::unwinder(),
-        main_location: location,
-        has_overlaps: false,
-        has_exited: false,
-        image,
-        output: Output::capture(),
-        first_base: world::thread_pointer(),
-    });
-    let location = {
-        let mut state = state::state();
-        // The first instruction of `main`, as if a call returned behind it.
-        let location = state.location(main as usize + 1);
-        state.main_location = location;
-        location
-    };
+    let location = prepare(program);
     refuse_assembly();
-    let allows_races = match std::env::var(RACES).as_deref() {
-        Ok("allow") => true,
-        Err(std::env::VarError::NotPresent) | Ok("error") => false,
-        _ => refuse("FENCEPOST_RACES is `error` or `allow`"),
-    };
+    let allows_races = are_races_allowed();
     if allows_races {
         accesses::make_operations();
     }
@@ -142,6 +101,67 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         let output = state::state().output.take();
         (replayed.has_failed() && !output.is_empty()).then_some(output)
     });
+    print(&outcome, output, is_json);
+    exit_process(match &outcome {
+        Outcome::Verified(_) => 0,
+        _ if outcome.findings().iter().any(Finding::prevents_check) => 2,
+        Outcome::ProgramError(_) | Outcome::NotStoreBufferSafe(_) => 1,
+        _ => 3,
+    })
+}
+
+/// Captures the program before it runs. Returns the location of its `main`.
+fn prepare(program: Program) -> LocationRef {
+    let main = program.main;
+    real::find_all();
+    memory::seal();
+    failures::prepare();
+    let image = Image::capture(|path| !is_of_program(path));
+    let symbols = Symbols::default();
+    let executable = image.objects().first();
+    let loaded = executable.map_or(&[][..], |object| &object.loaded);
+    let start = loaded.iter().map(|range| range.start).min();
+    let end = loaded.iter().map(|range| range.end).max();
+    let code = start.unwrap_or(0)..end.unwrap_or(0);
+    let location = LocationRef::leaked(SourceLocation::new("main", 0, 0));
+    state::install(State {
+        symbols,
+        code,
+        program,
+        execution: 0,
+        layout: Layout::of_this_process(),
+        blocks: Vec::new(),
+        threads: Vec::new(),
+        objects: FxHashMap::default(),
+        locks: locks::Known::default(),
+        keys: Keys::default(),
+        locations: FxHashMap::default(),
+        unwinder: objects::unwinder(),
+        main_location: location,
+        has_overlaps: false,
+        has_exited: false,
+        image,
+        output: Output::capture(),
+        first_base: world::thread_pointer(),
+    });
+    let mut state = state::state();
+    // The first instruction of `main`, as if a call returned behind it.
+    let location = state.location(main as usize + 1);
+    state.main_location = location;
+    location
+}
+
+/// Whether races on memory are no errors, as the user says.
+fn are_races_allowed() -> bool {
+    match std::env::var(RACES).as_deref() {
+        Ok("allow") => true,
+        Err(std::env::VarError::NotPresent) | Ok("error") => false,
+        _ => refuse("FENCEPOST_RACES is `error` or `allow`"),
+    }
+}
+
+/// Prints the result, and what the program has printed in the execution that is shown.
+fn print(outcome: &Outcome, output: Option<String>, is_json: bool) {
     let mut stream = anstream::stdout().lock();
     let _ = match is_json {
         true => writeln!(stream, "{}", outcome.json()),
@@ -154,12 +174,6 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
         };
     }
     let _ = stream.flush();
-    exit_process(match &outcome {
-        Outcome::Verified(_) => 0,
-        _ if outcome.findings().iter().any(Finding::prevents_check) => 2,
-        Outcome::ProgramError(_) | Outcome::NotStoreBufferSafe(_) => 1,
-        _ => 3,
-    })
 }
 
 /// Prints why there is no check. Only a bug in Fencepost has a place in its source, shown with `RUST_BACKTRACE`.

@@ -294,6 +294,15 @@ impl Writer<'_> {
                 let load = self.variables[place].load(&name(place), seq_cst);
                 format!("if ({load} == {value}) assert(!\"thread {thread} found {value}\");")
             }
+            op => self.waiting_op(op, thread),
+        }
+    }
+
+    /// As [`op`](Self::op), for locks and what else may wait.
+    fn waiting_op(&mut self, op: &Op, thread: usize) -> String {
+        let prefix = self.prefix;
+        let note = |value: &str| format!("note({thread}, {value});");
+        match op {
             Op::Lock(inner) => self.guarded("mutex_lock", "mutex", Some(true), inner, thread, None),
             Op::TryLock(inner) => {
                 self.guarded("mutex_trylock", "mutex", Some(true), inner, thread, Some(0))
