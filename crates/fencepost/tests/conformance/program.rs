@@ -145,6 +145,23 @@ impl Program {
         program
     }
 
+    /// The same program with what it does under its mutex done without.
+    pub fn without_mutex(&self) -> Program {
+        fn unlocked(ops: &mut Vec<Op>) {
+            let all = std::mem::take(ops).into_iter();
+            *ops = all.flat_map(without).collect();
+        }
+        fn without(op: Op) -> Vec<Op> {
+            match op {
+                Op::Lock(inner) | Op::TryLock(inner) => inner,
+                other => vec![other],
+            }
+        }
+        let mut program = self.clone();
+        program.parts_mut().for_each(unlocked);
+        program
+    }
+
     /// The programs with one operation less.
     pub fn smaller(&self) -> Vec<Program> {
         let mut smaller = Vec::new();
