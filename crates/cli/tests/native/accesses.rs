@@ -62,7 +62,7 @@ fn functions_of_the_c_library_race() {
             &format!("library-{name}"),
             &text,
             &[],
-            (1, "error: data race on `shared[0]`"),
+            (1, "error: data race on `shared["),
         );
     }
     // Only up to where they differ.
@@ -220,7 +220,7 @@ fn instructions_that_compilers_do_not_announce_are_refused() {
         "__asm__ volatile (\"lock incl %0\" : \"+m\" (word) : : \"memory\");",
         "",
     );
-    expect("assembly", &text, &[], (2, "program.c:12"));
+    expect("assembly", &text, &[], (2, "`lock inc` at program.c:14"));
     let text = two_threads("", "", "__asm__ volatile (\"pause\" ::: \"memory\");", "");
     expect("pause", &text, &[], (0, "verified"));
 }
