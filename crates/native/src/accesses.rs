@@ -10,7 +10,7 @@ use std::mem::offset_of;
 use fencepost_runtime::Current;
 use fencepost_runtime::plain::{AccessKind, MemoryAccess};
 
-use crate::atomics::{PlainAccess, Unfinished, Word, plain_access};
+use crate::atomics::{PlainAccess, Unfinished, Word, look_up, plain_access};
 use crate::hooks::ignored;
 use crate::operations::{CLEARS_STACK, Flag};
 use crate::state::state;
@@ -113,6 +113,23 @@ unsafe extern "C" fn operate(address: usize, size: usize, how: usize, returns_to
     }
 }
 
+/// Finds out what the operation of a plain access has to know: see `hooks`.
+extern "C" fn first(address: usize, size: usize, returns_to: usize) {
+    match size {
+        1 => look_up::<u8>(std::ptr::with_exposed_provenance_mut(address), returns_to),
+        2 if address.is_multiple_of(2) => {
+            look_up::<u16>(std::ptr::with_exposed_provenance_mut(address), returns_to);
+        }
+        4 if address.is_multiple_of(4) => {
+            look_up::<u32>(std::ptr::with_exposed_provenance_mut(address), returns_to);
+        }
+        8 if address.is_multiple_of(8) => {
+            look_up::<u64>(std::ptr::with_exposed_provenance_mut(address), returns_to);
+        }
+        _ => {}
+    }
+}
+
 /// What `operate` is told.
 const READ: usize = 0;
 const WRITE: usize = 1;
@@ -154,6 +171,11 @@ macro_rules! access_hooks {
                     "2:",
                     "cmp byte ptr [rip + {clears}], 0",
                     "je 4f",
+                    "push rdi",
+                    "mov esi, {size}",
+                    "mov rdx, qword ptr [rsp + 8]",
+                    "call {first}",
+                    "pop rdi",
                     "lea rax, [rsp - 4096]",
                     "pxor xmm15, xmm15",
                     "3:",
@@ -161,6 +183,20 @@ macro_rules! access_hooks {
                     "add rax, 16",
                     "cmp rax, rsp",
                     "jb 3b",
+                    "mov esi, {size}",
+                    "mov edx, {how}",
+                    "mov rcx, qword ptr [rsp]",
+                    "push 0",
+                    "call {operate}",
+                    "lea rcx, [rsp - 4096]",
+                    "pxor xmm15, xmm15",
+                    "5:",
+                    "movups xmmword ptr [rcx], xmm15",
+                    "add rcx, 16",
+                    "cmp rcx, rsp",
+                    "jb 5b",
+                    "add rsp, 8",
+                    "ret",
                     "4:",
                     "mov esi, {size}",
                     "mov edx, {how}",
@@ -168,6 +204,7 @@ macro_rules! access_hooks {
                     "jmp {operate}",
                     are_operations = sym ARE_OPERATIONS,
                     clears = sym CLEARS_STACK,
+                    first = sym first,
                     operate = sym operate,
                     how = const access_hooks!(@how $kind),
                     log = sym LOG,

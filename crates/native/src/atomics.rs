@@ -390,6 +390,11 @@ fn perform<W: Word, R>(
     operation(operand, current, location)
 }
 
+/// Finds out what an operation has to know of a variable.
+pub(crate) extern "C" fn look_up<W: Word>(place: *mut W, returns_to: usize) {
+    outside(|| perform(place, returns_to, |_, _, _| ()), || ());
+}
+
 unsafe extern "C" fn load<W: Word>(place: *mut W, order: c_int, returns_to: usize) -> W {
     let order = of_load(ordering(order));
     touch(place, false, returns_to);
@@ -463,6 +468,7 @@ macro_rules! atomic_hooks {
             type W = $word;
 
             hook! {
+                after look_up::<W>;
                 fn $load(place: *mut W, order: c_int) -> W = load::<W>;
                 fn $store(place: *mut W, value: W, order: c_int) = store::<W>;
                 fn $exchange(place: *mut W, value: W, order: c_int) -> W = exchange;

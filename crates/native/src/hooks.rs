@@ -14,6 +14,18 @@ macro_rules! hook {
     (@register $a:ident $b:ident $c:ident $d:ident) => { "r8" };
     (@register $a:ident $b:ident $c:ident $d:ident $e:ident) => { "r9" };
     ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? = $implementation:path;)*) => {
+        $crate::hooks::hook! {
+            after $crate::hooks::nothing;
+            $(fn $name($($argument: $type),*) $(-> $result)? = $implementation;)*
+        }
+    };
+    // If states are compared, another function is called first, with the first argument and the address of return. What it looks
+    // up need not be looked up then: so what the implementation leaves in its own frame does not depend on whether another
+    // thread has been here before.
+    (
+        after $first:path;
+        $(fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? = $implementation:path;)*
+    ) => {
         $(
             /// Called by the program.
             ///
@@ -31,6 +43,18 @@ macro_rules! hook {
                     concat!("mov ", $crate::hooks::hook!(@register $($argument)*), ", qword ptr [rsp]"),
                     "jmp {implementation}",
                     "3:",
+                    "push rdi",
+                    "push rsi",
+                    "push rdx",
+                    "push rcx",
+                    "push r8",
+                    "mov rsi, qword ptr [rsp + 40]",
+                    "call {first}",
+                    "pop r8",
+                    "pop rcx",
+                    "pop rdx",
+                    "pop rsi",
+                    "pop rdi",
                     "lea rax, [rsp - 4096]",
                     "pxor xmm15, xmm15",
                     "4:",
@@ -38,13 +62,32 @@ macro_rules! hook {
                     "add rax, 16",
                     "cmp rax, rsp",
                     "jb 4b",
-                    "jmp 2b",
+                    concat!("mov ", $crate::hooks::hook!(@register $($argument)*), ", qword ptr [rsp]"),
+                    "push 0",
+                    "call {implementation}",
+                    // The program may have its next frame where those of the implementation were.
+                    "lea rcx, [rsp - 4096]",
+                    "pxor xmm15, xmm15",
+                    "5:",
+                    "movups xmmword ptr [rcx], xmm15",
+                    "add rcx, 16",
+                    "cmp rcx, rsp",
+                    "jb 5b",
+                    "add rsp, 8",
+                    "ret",
                     clears = sym $crate::operations::CLEARS_STACK,
+                    first = sym $first,
                     implementation = sym $implementation,
                 );
             }
         )*
     };
+}
+
+/// Nothing is looked up.
+#[unsafe(naked)]
+pub(crate) extern "C" fn nothing() {
+    std::arch::naked_asm!("ret")
 }
 
 /// Declares functions of the program's binary interface that do nothing.

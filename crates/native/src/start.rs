@@ -42,6 +42,8 @@ pub unsafe extern "C" fn __libc_start_main(
     let main = match std::env::var_os(REQUEST) {
         None => main,
         Some(_) => {
+            // SAFETY: the arguments are those of the process.
+            unsafe { start_without_randomisation(argv) };
             MAIN.store(main as *mut (), std::sync::atomic::Ordering::Relaxed);
             check
         }
@@ -52,6 +54,35 @@ pub unsafe extern "C" fn __libc_start_main(
 
 static MAIN: std::sync::atomic::AtomicPtr<()> =
     std::sync::atomic::AtomicPtr::new(std::ptr::null_mut());
+
+/// Starts the program again with the same addresses as in every other check, unless it has them or the system does not let it:
+/// a schedule must mean the same execution every time.
+///
+/// # Safety
+/// The arguments must be those of the process.
+unsafe fn start_without_randomisation(argv: *mut *mut c_char) {
+    const ASK: libc::c_ulong = 0xffff_ffff;
+    let fixed = libc::ADDR_NO_RANDOMIZE;
+    // SAFETY: it has no preconditions.
+    let flags = unsafe { libc::personality(ASK) };
+    if flags == -1 || flags & fixed != 0 {
+        return;
+    }
+    // SAFETY: as above.
+    let is_set = unsafe {
+        libc::personality((flags | fixed) as libc::c_ulong) != -1
+            && libc::personality(ASK) & fixed != 0
+    };
+    if is_set {
+        // It returns only if it fails.
+        // SAFETY: the promise of the caller; the environment is that of the process.
+        unsafe { libc::execve(c"/proc/self/exe".as_ptr(), argv.cast(), environ.cast()) };
+    }
+}
+
+unsafe extern "C" {
+    static environ: *const *const c_char;
+}
 
 /// What is called instead of `main`.
 unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) -> c_int {

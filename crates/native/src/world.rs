@@ -228,6 +228,17 @@ global_asm!(
     "mov rax, [rdi + 32]",
     "wrfsbase rax",
     "mov rdi, [rdi + 8]",
+    // What the last execution has left on this stack must not look like a part of the state.
+    "cmp byte ptr [rip + {clears}], 0",
+    "je 3f",
+    "lea rax, [rsp - 8192]",
+    "pxor xmm0, xmm0",
+    "2:",
+    "movups xmmword ptr [rax], xmm0",
+    "add rax, 16",
+    "cmp rax, rsp",
+    "jb 2b",
+    "3:",
     "xor ebp, ebp",
     "xor ebx, ebx",
     "xor r12d, r12d",
@@ -263,4 +274,5 @@ global_asm!(
     "pop rbp",
     "ret",
     ".size fencepost_native_leave, . - fencepost_native_leave",
+    clears = sym crate::operations::CLEARS_STACK,
 );
