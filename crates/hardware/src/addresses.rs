@@ -51,7 +51,11 @@ pub(crate) fn address_use(test: &Test) -> AddressUse {
         holders.push(holding.map(|(number, _)| Register(number as u8)).collect());
     }
     if !in_cells && holders.iter().all(BTreeSet::is_empty) {
-        return AddressUse::None;
+        // What a register is computed to may be an address.
+        return match accesses_by_register(test) {
+            true => AddressUse::Numbers,
+            false => AddressUse::None,
+        };
     }
     match spread(test, in_cells, &mut holders) || may_compute_large_numbers(test) {
         true => AddressUse::Numbers,
@@ -157,6 +161,19 @@ fn uses_number(operation: &Operation, in_cells: bool, holding: &BTreeSet<Registe
     }
 }
 
+/// Whether an access has its address from registers alone, and not from the name of a location.
+fn accesses_by_register(test: &Test) -> bool {
+    let lowest = test.cells.iter().map(|cell| cell.address).min();
+    let is_computed = |at: &AddressOperand| {
+        let is_name = lowest.is_some_and(|lowest| at.displacement as i64 >= lowest as i64);
+        (at.base.is_some() || at.index.is_some()) && !is_name
+    };
+    let mut operations = test.threads.iter().flat_map(|thread| &thread.operations);
+    operations.any(|operation| {
+        matches!(operation, Operation::Load { at, .. } | Operation::Store { at, .. } if is_computed(at))
+    })
+}
+
 /// Whether an access may go from one location to another: only the distances that the test has lead
 /// to the location that the model finds there.
 fn goes_astray(test: &Test) -> bool {
@@ -238,6 +255,14 @@ mod tests {
             used("int x[3]; uint64_t 0:rax=x;", "movl $1,8(%rax)"),
             AddressUse::Moved
         );
+    }
+
+    #[test]
+    fn an_address_may_be_a_number_from_the_start() {
+        let code = "movq $1,%rax ;\n shlq $28,%rax ;\n movl $1,(%rax)";
+        assert_eq!(used("x=0;", code), AddressUse::Numbers);
+        let added = "movl x(%rax),%ebx";
+        assert_eq!(used("int x[2];", added), AddressUse::None);
     }
 
     #[test]

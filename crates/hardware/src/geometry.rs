@@ -250,7 +250,7 @@ impl Geometry {
                 cells.is_none_or(|(first, last)| end + PAGE < first || **base > last + PAGE);
             let low = |value: u64| value & 0xffff_ffff;
             let is_hit = |value: &u64| low(*value) >= **base && low(*value) < end;
-            is_apart && (self.address_use == AddressUse::None || !constants.iter().any(is_hit))
+            is_apart && !constants.iter().any(is_hit)
         };
         let Some(base) = PLACES.iter().find(is_free) else {
             return Err(Refusal::Memory(

@@ -15,6 +15,8 @@ use super::{barrier, confinement};
 pub(super) const DONE: i32 = 0;
 pub(super) const FAULT: i32 = 1;
 pub(super) const FAILURE: i32 = 2;
+/// Another process has sent the signal of a fault.
+pub(super) const SENT: i32 = 3;
 
 /// Faults of instructions.
 pub(super) const FAULTS: [(i32, &str); 5] = [
@@ -152,6 +154,10 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
             Ordering::Relaxed,
         );
         if is_first.is_ok() {
+            if (*info).si_code <= 0 {
+                // No instruction has raised it: another process has sent it.
+                exit(SENT);
+            }
             let context = &*context.cast::<libc::ucontext_t>();
             let at = context.uc_mcontext.gregs[libc::REG_RIP as usize];
             (*control).fault_at.store(at as u64, Ordering::Relaxed);

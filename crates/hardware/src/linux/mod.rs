@@ -401,6 +401,9 @@ fn ending(status: i32, shared: &Shared, program: &Program, code: u64, is_stopped
     match libc::WEXITSTATUS(status) {
         child::DONE if is_stopped => Ending::Stopped,
         child::DONE => Ending::Completed,
+        child::SENT => Ending::Killed {
+            signal: control.fault_signal.load(Ordering::Relaxed),
+        },
         child::FAULT => {
             let signal = control.fault_signal.load(Ordering::Relaxed);
             let name = child::FAULTS.iter().find(|(known, _)| *known == signal);
@@ -454,7 +457,7 @@ mod tests {
                 .store(any() as u32 & 1, Ordering::Relaxed);
             control.fault_address.store(any(), Ordering::Relaxed);
             control.fault_at.store(any(), Ordering::Relaxed);
-            for status in [child::FAULT, child::FAILURE, child::DONE, 99] {
+            for status in [child::FAULT, child::FAILURE, child::SENT, child::DONE, 99] {
                 let code = any();
                 let ending = ending(status << 8, &shared, &program, code, false);
                 if let Ending::Fault {

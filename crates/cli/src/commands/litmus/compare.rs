@@ -109,6 +109,7 @@ impl Comparison {
                     .get_mut(&key)
                     .and_then(|entries| next_of(entries, here.hash.as_deref()))
                 else {
+                    self.not_in_log += 1;
                     continue;
                 };
                 self.seen.insert(here.test.clone());
@@ -193,14 +194,16 @@ impl Comparison {
 }
 
 /// The entry of a test: if there are several of its name, that with its checksum, or the next. The last
-/// one stays, for a test that runs more often than the log has it.
+/// one stays, for a test that runs more often than the log has it. What has another checksum is another test.
 fn next_of(entries: &mut VecDeque<LogEntry>, hash: Option<&str>) -> Option<LogEntry> {
-    if entries.len() < 2 {
-        return entries.front().cloned();
-    }
     let is_same = |entry: &LogEntry| hash.is_some() && entry.hash.as_deref() == hash;
-    let place = entries.iter().position(is_same);
-    entries.remove(place.unwrap_or(0))
+    let is_unknown = |entry: &LogEntry| hash.is_none() || entry.hash.is_none();
+    let same = entries.iter().position(is_same);
+    let place = same.or_else(|| entries.iter().position(is_unknown))?;
+    match entries.len() {
+        1 => entries.front().cloned(),
+        _ => entries.remove(place),
+    }
 }
 
 fn print(
