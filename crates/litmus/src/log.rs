@@ -20,7 +20,7 @@ pub struct LogEntry {
     pub test: String,
     /// The model, where the log names one.
     pub model: Option<String>,
-    /// The checksum by which tests of one name are told apart, where there is one.
+    /// The checksum that distinguishes tests with the same name, if the log has it.
     pub hash: Option<String>,
     /// The final states.
     pub states: BTreeSet<LoggedState>,

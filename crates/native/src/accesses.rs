@@ -10,8 +10,8 @@ use std::mem::offset_of;
 use fencepost_runtime::Current;
 use fencepost_runtime::plain::{AccessKind, MemoryAccess};
 
-use crate::atomics::{PlainAccess, Unfinished, Word, look_up, plain_access};
-use crate::hooks::ignored;
+use crate::atomics::{PlainAccess, Unfinished, Word, look_up, plain_access, touch};
+use crate::hooks::{clear_below, ignored};
 use crate::operations::{CLEARS_STACK, Flag};
 use crate::state::state;
 use crate::{failures, memory, world};
@@ -92,6 +92,7 @@ unsafe extern "C" fn operate(address: usize, size: usize, how: usize, returns_to
     };
     fn in_size<W: Word>(address: usize, how: PlainAccess, returns_to: usize) {
         let place = std::ptr::with_exposed_provenance_mut::<W>(address);
+        touch(place, how != PlainAccess::Read, returns_to);
         world::inside(|| {
             let unfinished = plain_access(place, how, returns_to);
             // SAFETY: no other hook runs.
@@ -176,25 +177,13 @@ macro_rules! access_hooks {
                     "mov rdx, qword ptr [rsp + 8]",
                     "call {first}",
                     "pop rdi",
-                    "lea rax, [rsp - 4096]",
-                    "pxor xmm15, xmm15",
-                    "3:",
-                    "movups xmmword ptr [rax], xmm15",
-                    "add rax, 16",
-                    "cmp rax, rsp",
-                    "jb 3b",
+                    clear_below!("rax"),
                     "mov esi, {size}",
                     "mov edx, {how}",
                     "mov rcx, qword ptr [rsp]",
                     "push 0",
                     "call {operate}",
-                    "lea rcx, [rsp - 4096]",
-                    "pxor xmm15, xmm15",
-                    "5:",
-                    "movups xmmword ptr [rcx], xmm15",
-                    "add rcx, 16",
-                    "cmp rcx, rsp",
-                    "jb 5b",
+                    clear_below!("rcx"),
                     "add rsp, 8",
                     "ret",
                     "4:",

@@ -362,7 +362,7 @@ pub(crate) fn touching(instruction: usize) -> Option<usize> {
 
 /// In a check, fails as the program if the place of a variable is none.
 #[inline(always)]
-fn touch<W>(place: *mut W, writes: bool, returns_to: usize) {
+pub(crate) fn touch<W>(place: *mut W, writes: bool, returns_to: usize) {
     if home() == 0 {
         return;
     }
@@ -392,6 +392,7 @@ fn perform<W: Word, R>(
 
 /// Finds out what an operation has to know of a variable.
 pub(crate) extern "C" fn look_up<W: Word>(place: *mut W, returns_to: usize) {
+    touch(place, false, returns_to);
     outside(|| perform(place, returns_to, |_, _, _| ()), || ());
 }
 

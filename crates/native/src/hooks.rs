@@ -1,5 +1,28 @@
 //! What every function that the program calls begins with.
 
+/// Clears the stack below the stack pointer, as far as the frames of Fencepost's functions go. Changes this register and `xmm15`.
+macro_rules! clear_below {
+    ($register:literal) => {
+        concat!(
+            "lea ",
+            $register,
+            ", [rsp - 4096]\n",
+            "pxor xmm15, xmm15\n",
+            "9:\n",
+            "movups xmmword ptr [",
+            $register,
+            "], xmm15\n",
+            "add ",
+            $register,
+            ", 16\n",
+            "cmp ",
+            $register,
+            ", rsp\n",
+            "jb 9b",
+        )
+    };
+}
+
 /// Declares functions of the program's binary interface. Each finds out where it returns to, which says which operation of
 /// the source it is, clears the stack below the frame of the program if states are compared, and continues in a Rust function
 /// that has this address as one more parameter.
@@ -55,24 +78,12 @@ macro_rules! hook {
                     "pop rdx",
                     "pop rsi",
                     "pop rdi",
-                    "lea rax, [rsp - 4096]",
-                    "pxor xmm15, xmm15",
-                    "4:",
-                    "movups xmmword ptr [rax], xmm15",
-                    "add rax, 16",
-                    "cmp rax, rsp",
-                    "jb 4b",
+                    $crate::hooks::clear_below!("rax"),
                     concat!("mov ", $crate::hooks::hook!(@register $($argument)*), ", qword ptr [rsp]"),
                     "push 0",
                     "call {implementation}",
                     // The program may have its next frame where those of the implementation were.
-                    "lea rcx, [rsp - 4096]",
-                    "pxor xmm15, xmm15",
-                    "5:",
-                    "movups xmmword ptr [rcx], xmm15",
-                    "add rcx, 16",
-                    "cmp rcx, rsp",
-                    "jb 5b",
+                    $crate::hooks::clear_below!("rcx"),
                     "add rsp, 8",
                     "ret",
                     clears = sym $crate::operations::CLEARS_STACK,
@@ -132,13 +143,7 @@ macro_rules! look_alike {
                     concat!("mov ", $crate::hooks::hook!(@register $($argument)*), ", qword ptr [rsp]"),
                     "jmp {implementation}",
                     "3:",
-                    "lea rax, [rsp - 4096]",
-                    "pxor xmm15, xmm15",
-                    "4:",
-                    "movups xmmword ptr [rax], xmm15",
-                    "add rax, 16",
-                    "cmp rax, rsp",
-                    "jb 4b",
+                    $crate::hooks::clear_below!("rax"),
                     "jmp 2b",
                     $crate::hooks::look_alike!(@behind),
                     clears = sym $crate::operations::CLEARS_STACK,
@@ -214,4 +219,4 @@ macro_rules! refused {
     };
 }
 
-pub(crate) use {hook, ignored, look_alike, refused};
+pub(crate) use {clear_below, hook, ignored, look_alike, refused};

@@ -30,7 +30,7 @@ type Key = (String, Option<String>);
 /// An earlier log, and the differences from it so far.
 pub struct Comparison {
     path: String,
-    /// By test, and by model where the log names one. Tests with one name are told apart by their
+    /// By test, and by model where the log names one. Tests with the same name are distinguished by their
     /// checksums, or compared in order.
     entries: BTreeMap<Key, VecDeque<LogEntry>>,
     /// The models that were asked for.
